@@ -1,0 +1,89 @@
+"""One small tree of exceptions; each is also the builtin a caller would expect.
+
+Every message says what was wrong, what was got and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class CboError(Exception):
+    """Base of every error that cbo-suite raises on purpose."""
+
+    # KeyError prints the repr of its text; a person should read the text itself.
+    __str__ = Exception.__str__
+
+
+class UnknownId(CboError, KeyError):
+    """No problem, optimizer or suite has this id."""
+
+
+class DuplicateId(CboError, ValueError):
+    """Two packages register the same id."""
+
+
+class MissingExtra(CboError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class InvalidSpace(CboError, ValueError):
+    """Bounds or number of constraints make no box."""
+
+
+class InvalidPoint(CboError, ValueError):
+    """A point has the wrong shape, is not finite or leaves the box."""
+
+
+class InvalidTask(CboError, ValueError):
+    """Budget, batch size, number of initial points, seed or workers make no run."""
+
+
+class UnsupportedTask(CboError, ValueError):
+    """The optimizer declares that it cannot handle this task."""
+
+
+class EvaluationFailed(CboError, RuntimeError):
+    """A problem could not be evaluated."""
+
+
+class PartialEvaluation(EvaluationFailed):
+    """Some points of a batch could not be evaluated; the results of the others are here.
+
+    Attributes:
+        evaluation: The `Evaluation` of the batch, NaN in the rows that failed.
+        failures: Row number to the error of that row.
+    """
+
+    def __init__(self, message: str, evaluation: Any, failures: Mapping[int, Exception]) -> None:
+        """Keep the results and the errors beside the message."""
+        super().__init__(message)
+        self.evaluation = evaluation
+        self.failures = dict(failures)
+
+
+class OptimizerFailed(CboError, RuntimeError):
+    """An optimizer raised or broke its contract.
+
+    Attributes:
+        run: What the run recorded until then, None where there is nothing.
+    """
+
+    run: Any = None
+
+
+class JournalError(CboError, ValueError):
+    """A journal cannot be read, belongs to another task or does not replay."""
+
+
+class JournalLocked(CboError, RuntimeError):
+    """Another process writes this journal."""
+
+
+class RecordError(CboError, ValueError):
+    """A result record is malformed."""
+
+
+class ConformanceError(CboError, AssertionError):
+    """A problem or an optimizer breaks its contract."""

@@ -1,0 +1,40 @@
+"""What every problem of the suite shares: checked input, and facts known of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
+
+
+class Problem(ABC):
+    """A problem that checks its input once, so that its own file holds the formula only.
+
+    Attributes:
+        id: Frozen, versioned name.
+        space: The box and the number of constraints.
+        best_known: The best feasible point that is known, None if there is none.
+        feasible_fraction: Share of the box that is feasible, None if unknown.
+    """
+
+    id: str
+    space: Space
+    best_known: BestKnown | None = None
+    feasible_fraction: float | None = None
+    # Whether one evaluation takes microseconds, so that every point can be replayed.
+    cheap: ClassVar[bool] = True
+
+    def evaluate(self, x: ArrayLike) -> Evaluation:
+        """Evaluate points of shape `(n, d)` inside the box.
+
+        Raises:
+            InvalidPoint: Wrong shape, not finite or outside the box.
+        """
+        return self._evaluate(self.space.validate(x))
+
+    @abstractmethod
+    def _evaluate(self, x: Array) -> Evaluation:
+        """Evaluate points that are known to be valid, shape `(n, d)`."""
