@@ -81,6 +81,10 @@ class JournalLocked(CboError, RuntimeError):
     """Another process writes this journal."""
 
 
+class JournalNotWritten(CboError, OSError):
+    """A journal cannot be created or extended; what it held is intact."""
+
+
 class RecordError(CboError, ValueError):
     """A result record is malformed."""
 

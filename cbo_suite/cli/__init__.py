@@ -1,1 +1,71 @@
-"""The `cbo` command."""
+"""The `cbo` command: one file per subcommand, imported when it is called.
+
+`cbo --help` imports click and nothing of the suite but this table.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from cbo_suite._version import __version__
+
+
+class _Command(NamedTuple):
+    """Where a subcommand is and what it does, in the words of `cbo --help`."""
+
+    target: str
+    summary: str
+
+
+_COMMANDS = {
+    "list": _Command("cbo_suite.cli.list:list_command", "List problems and optimizers."),
+    "run": _Command("cbo_suite.cli.run:run_command", "Run an optimizer on a problem, or a suite."),
+    "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
+    "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),
+    "new": _Command("cbo_suite.cli.new:new", "Start an optimizer of your own."),
+    "mopta08": _Command("cbo_suite.cli.mopta08:mopta08", "Install the MOPTA08 executable."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the subcommands in the order of the table."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.summary) for name, row in _COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a subcommand; an error of ours is a message, not a traceback."""
+        from cbo_suite.errors import CboError
+
+        try:
+            return super().invoke(ctx)
+        except CboError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.command(cls=_LazyGroup)
+@click.version_option(__version__, prog_name="cbo-suite")
+def main() -> None:
+    """Benchmark constrained black-box optimizers."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+# Two commands: `make leaderboard` and `make test`. Both set up .venv when it is not there yet.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: leaderboard test check benchmark constraints clean
+
+leaderboard: $(INSTALLED)
+	$(BIN)/cbo run --suite quick --out runs
+	$(BIN)/cbo leaderboard build --runs runs/quick --out runs/quick
+
+test: check
+	$(BIN)/python -m pytest -n 2 --ignore=tests/benchmarks --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+benchmark: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks
+
+# Re-installs only when the project's own lists change. One step of pip for everything, so that the
+# pins of constraints.txt hold for what the build needs too.
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all,dev]"
+	touch $(INSTALLED)
+
+# Writes constraints.txt anew from the newest releases that the extras allow.
+constraints:
+	$(PYTHON) tests/write_constraints.py
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,54 @@
+"""`cbo check`: does a user's own optimizer or problem keep the contract?"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("target", metavar="MODULE:CLASS")
+def check(target: str) -> None:
+    """Check the class MODULE:CLASS, an optimizer or a problem.
+
+    A class with `ask` and `tell` is checked as an optimizer, one with `evaluate` as a problem,
+    which is made without arguments. MODULE is found from the current folder.
+    """
+    from cbo_suite.checks import optimizer_report, problem_report
+    from cbo_suite.cli.tables import print_table
+
+    subject = _load(target)
+    if hasattr(subject, "ask") and hasattr(subject, "tell"):
+        findings = optimizer_report(subject)
+    elif hasattr(subject, "evaluate"):
+        findings = problem_report(subject() if isinstance(subject, type) else subject)
+    else:
+        raise click.ClickException(
+            f"{target} is no optimizer (ask, tell) and no problem (evaluate): name a class that is"
+        )
+    rows = [(finding.rule, finding.outcome, finding.detail) for finding in findings]
+    print_table(target, ("rule", "outcome", "detail"), rows)
+    failed = sum(finding.outcome == "failed" for finding in findings)
+    click.echo(f"{len(findings) - failed} of {len(findings)} rules hold")
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _load(target: str) -> Any:
+    """Import MODULE:CLASS, from the current folder too."""
+    module, _, name = target.partition(":")
+    if not module or not name:
+        raise click.UsageError(f"write it as module:Class, got {target!r}")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"cannot import {error.name!r}: is {module} in this folder or installed?"
+        ) from error
+    except AttributeError as error:
+        raise click.ClickException(f"module {module} has no {name!r}") from error

@@ -1,0 +1,54 @@
+"""`cbo list`: what there is."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def list_command(as_json: bool) -> None:
+    """List problems, optimizers and suites."""
+    from cbo_suite.registry import list_optimizers, list_problems
+    from cbo_suite.tasks import SUITES
+
+    problems, optimizers = list_problems(), list_optimizers()
+    if as_json:
+        listing = {
+            "problems": [problem._asdict() for problem in problems],
+            "optimizers": [optimizer._asdict() for optimizer in optimizers],
+            "suites": [{"id": name, "title": suite.title} for name, suite in SUITES.items()],
+        }
+        click.echo(json.dumps(listing, indent=2))
+        return
+    from cbo_suite.cli.tables import print_table
+
+    print_table(
+        "Problems",
+        ("id", "d", "m", "what it is", "needs", "package"),
+        [
+            (p.id, _number(p.dim), _number(p.num_constraints), p.title, _extra(p.extra), p.package)
+            for p in problems
+        ],
+        right=(1, 2),
+    )
+    print_table(
+        "Optimizers",
+        ("id", "what it is", "needs", "package"),
+        [(o.id, o.title, _extra(o.extra), o.package) for o in optimizers],
+    )
+    print_table(
+        "Suites", ("id", "what it is"), [(name, suite.title) for name, suite in SUITES.items()]
+    )
+
+
+def _number(value: int | None) -> str:
+    """Write a number that another package may not have told."""
+    return "?" if value is None else str(value)
+
+
+def _extra(name: str) -> str:
+    """Write an extra as pip takes it."""
+    return f"[{name}]" if name else ""

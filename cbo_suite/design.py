@@ -1,0 +1,42 @@
+"""What chance decides in a run beside the optimizer: the initial design and the virtual clock.
+
+Each is a function of the problem's id, the seed and nothing else, so that every optimizer of a
+seed starts from the same points and comparisons are paired.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import qmc
+
+from cbo_suite.protocols import Array, Space
+
+
+def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Array:
+    """Draw the Latin hypercube of a problem and a seed: the same for every optimizer.
+
+    Returns:
+        Points of the box, shape `(n_init, d)`.
+    """
+    if n_init == 0:
+        return np.empty((0, space.dim))
+    sampler = qmc.LatinHypercube(space.dim, rng=_generator(problem_id, "design", seed))
+    return space.from_unit(sampler.random(n_init))
+
+
+def virtual_duration(problem_id: str, seed: int, number: int) -> float:
+    """Draw how long evaluation `number` takes on the virtual clock: log-normal with median 1.
+
+    The spread (0.5 in the logarithm) lets evaluations overtake each other, as they do on real
+    workers.
+    """
+    generator = _generator(problem_id, "duration", seed, number)
+    return math.exp(0.5 * float(generator.standard_normal()))
+
+
+def _generator(problem_id: str, purpose: str, *numbers: int) -> np.random.Generator:
+    """Make a generator that depends on its arguments only."""
+    words = [*problem_id.encode(), 0, *purpose.encode(), 0, *numbers]
+    return np.random.default_rng(np.random.SeedSequence(words))

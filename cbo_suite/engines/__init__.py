@@ -1,1 +1,0 @@
-"""How a campaign runs its tasks."""

@@ -1,0 +1,68 @@
+"""Facts of the software and the machine that a run was made with; no names of people or hosts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+
+from cbo_suite._version import __version__
+
+# Libraries whose version can change a result; named when a run has imported them.
+_LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
+
+
+def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:
+    """Name the versions of cbo-suite, Python, the libraries in use and the optimizer's package."""
+    versions = {"cbo-suite": __version__, "python": platform.python_version()}
+    for library in _LIBRARIES:
+        if library in sys.modules:
+            versions[library] = _version(library)
+    package = str(getattr(factory, "__module__", "")).partition(".")[0]
+    if package not in ("", "builtins", "cbo_suite", "__main__"):
+        for distribution in _distributions().get(package, []):
+            versions[distribution] = _version(distribution)
+    return versions
+
+
+@cache
+def describe_machine() -> dict[str, str]:
+    """Describe the machine: system, architecture, processor and number of cores."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": str(os.cpu_count() or 1),
+    }
+
+
+@cache
+def _version(distribution: str) -> str:
+    """Look up the version of an installed distribution."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    """Map top-level import names to the distributions that provide them."""
+    return {name: list(owners) for name, owners in packages_distributions().items()}
+
+
+def _processor() -> str:
+    """Name the processor; Linux tells it only in a file of its own."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.processor()

@@ -1,0 +1,235 @@
+"""The record of a run: one line of JSON with what scoring and verification need.
+
+The format is described in docs/data-format.md. Reading is strict, because records come from
+strangers: no unknown or missing or duplicate key, no literal that JSON does not have, bounded
+sizes, and the parts must agree with each other. Writing is canonical: equal records are equal
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from cbo_suite.errors import RecordError
+from cbo_suite.files import write_whole
+from cbo_suite.journal import Contents, Number, digest, to_json_numbers
+from cbo_suite.protocols import Array, Evaluation
+from cbo_suite.results import gather_run
+from cbo_suite.tasks import Task
+
+SCHEMA = 1
+MAX_EVALUATIONS = 1_000_000
+MAX_LINE_BYTES = 64 * 2**20
+
+Text = Annotated[str, msgspec.Meta(max_length=10_000)]
+Word = Annotated[str, msgspec.Meta(max_length=300)]
+Words = Annotated[dict[Word, Word], msgspec.Meta(max_length=100)]
+Numbers = Annotated[list[Number], msgspec.Meta(max_length=MAX_EVALUATIONS)]
+Vector = Annotated[list[float], msgspec.Meta(max_length=10_000)]
+Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+
+
+class Improvement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An evaluation that is better than all before it: the point and its values.
+
+    Attributes:
+        index: Number of the evaluation, counted from 0.
+        x: The point, shape `(d,)`.
+        objective: Its objective value.
+        constraints: Its constraint values, shape `(m,)`.
+    """
+
+    index: Annotated[int, msgspec.Meta(ge=0, lt=MAX_EVALUATIONS)]
+    x: Vector
+    objective: float
+    constraints: Vector
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of a run.
+
+    Attributes:
+        schema: Version of the format.
+        task: What was run.
+        options: Options of the optimizer.
+        versions: Package name to version of what took part.
+        machine: Facts of the machine.
+        facts: Digests that pin the problem.
+        status: "complete" or "failed".
+        error: What ended a failed run, "" otherwise.
+        objective: Objective value of every evaluation, shape `(n,)`.
+        violation: Total violation of every evaluation, "inf" where a value is not finite.
+        feasible: One character per evaluation: "1" if it is feasible, else "0".
+        improvements: Every evaluation that is better than all before it.
+        seconds_optimizer: Time spent in ask and tell.
+        seconds_evaluation: Time spent in the problem.
+        digest: Fingerprint of all points and values of the journal.
+    """
+
+    schema: Literal[1]
+    task: Task
+    options: dict[Word, Any]
+    versions: Words
+    machine: Words
+    facts: Words
+    status: Literal["complete", "failed"]
+    error: Text
+    objective: Numbers
+    violation: Numbers
+    feasible: Annotated[str, msgspec.Meta(max_length=MAX_EVALUATIONS, pattern="^[01]*$")]
+    improvements: Annotated[list[Improvement], msgspec.Meta(max_length=MAX_EVALUATIONS)]
+    seconds_optimizer: Seconds
+    seconds_evaluation: Seconds
+    digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+    @property
+    def objectives(self) -> Array:
+        """Objective values as an array, shape `(n,)`."""
+        return np.array([float(value) for value in self.objective])
+
+    @property
+    def violations(self) -> Array:
+        """Total violations as an array, shape `(n,)`."""
+        return np.array([float(value) for value in self.violation])
+
+
+_decoder = msgspec.json.Decoder(Record)
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def make_record(contents: Contents) -> Record:
+    """Condense the journal of a run that ended.
+
+    Raises:
+        RecordError: The run has not ended.
+    """
+    header, end = contents.header, contents.end
+    if end is None:
+        raise RecordError(f"{header.task.name} has not ended: resume it first")
+    run = gather_run(header, contents.batches, end)
+    evaluation = run.evaluation
+    return Record(
+        schema=SCHEMA,
+        task=header.task,
+        options=header.options,
+        versions=header.versions,
+        machine=header.machine,
+        facts=header.facts,
+        status=end.status,
+        error=end.error[:10_000],
+        objective=to_json_numbers(run.objective),
+        violation=to_json_numbers(evaluation.violation),
+        feasible="".join("1" if feasible else "0" for feasible in evaluation.feasible),
+        improvements=[
+            Improvement(i, run.x[i].tolist(), float(run.objective[i]), run.constraints[i].tolist())
+            for i in improvements(evaluation)
+        ],
+        seconds_optimizer=run.seconds_optimizer,
+        seconds_evaluation=run.seconds_evaluation,
+        digest=digest(contents.batches),
+    )
+
+
+def improvements(evaluation: Evaluation) -> list[int]:
+    """Number the evaluations that are better than all before them.
+
+    Better is: feasible, else of less violation; among equals of less objective. What is not
+    finite never counts.
+    """
+    found, best = [], (np.inf, np.inf)
+    for i, outcome in enumerate(
+        zip(evaluation.violation.tolist(), evaluation.objective.tolist(), strict=True)
+    ):
+        if outcome < best and outcome[0] < np.inf:
+            found.append(i)
+            best = outcome
+    return found
+
+
+def encode_record(record: Record) -> bytes:
+    """Write a record as one canonical line."""
+    return _encoder.encode(record) + b"\n"
+
+
+def decode_record(line: bytes, where: str = "record") -> Record:
+    """Read one line strictly.
+
+    Raises:
+        RecordError: The line is no record; the message names the place and the field.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise RecordError(f"{where}: a line of more than {MAX_LINE_BYTES} bytes")
+    try:
+        record = _decoder.decode(line)
+        # msgspec takes the last of two equal keys; a record must mean one thing to every reader.
+        json.loads(line, object_pairs_hook=_unique_keys)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise RecordError(f"{where}: {error}") from error
+    _check_agreement(record, where)
+    return record
+
+
+def read_records(path: str | Path) -> Iterator[Record]:
+    """Read a file of records line by line, strictly.
+
+    Raises:
+        RecordError: A line is no record; the message names file, line and field.
+    """
+    with Path(path).open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            yield decode_record(line, f"{path}, line {number}")
+
+
+def write_records(path: str | Path, records: Iterable[Record]) -> None:
+    """Write a file of records in the order of their tasks, whole or not at all."""
+    lines = [encode_record(record) for record in sorted(records, key=_order)]
+    write_whole(Path(path), b"".join(lines))
+
+
+def _order(record: Record) -> tuple[str, str, int]:
+    """Order records by problem, optimizer and seed."""
+    return record.task.problem, record.task.optimizer, record.task.seed
+
+
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> None:
+    """Refuse an object with two equal keys."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands there twice")
+
+
+def _check_agreement(record: Record, where: str) -> None:
+    """Refuse a record whose parts contradict each other."""
+
+    def refuse(field: str, reason: str) -> None:
+        raise RecordError(f"{where}, field {field}: {reason}")
+
+    n = len(record.objective)
+    if n > record.task.budget:
+        refuse("objective", f"{n} evaluations, the budget is {record.task.budget}")
+    if record.status == "complete" and n < record.task.budget:
+        refuse("objective", f"{n} evaluations of a complete run, of {record.task.budget}")
+    if len(record.violation) != n or len(record.feasible) != n:
+        refuse("violation", f"objective, violation and feasible differ in length ({n}, ...)")
+    objectives, violations = record.objectives, record.violations
+    if (violations < 0).any() or np.isnan(violations).any():
+        refuse("violation", "a total violation is a number >= 0, or inf")
+    if (np.isinf(violations) < ~np.isfinite(objectives)).any():
+        refuse("violation", "an objective that is not finite has the violation inf")
+    if record.feasible != "".join("1" if v == 0 else "0" for v in violations):
+        refuse("feasible", "it disagrees with violation: feasible is violation 0")
+    expected = improvements(Evaluation(objectives, violations[:, None]))
+    if [step.index for step in record.improvements] != expected:
+        refuse("improvements", f"objective and violation improve at {expected[:5]}...")
+    for step in record.improvements:
+        if step.objective != objectives[step.index]:
+            refuse("improvements", f"the objective at {step.index} differs from the list")

@@ -1,0 +1,239 @@
+"""Ids to problems and optimizers: our own tables, and entry points of other packages.
+
+Looking something up imports nothing but the tables; making it imports its module. A package adds
+its own with the entry-point groups `cbo_suite.problems` and `cbo_suite.optimizers`, where the
+name is the id and the value "module:attribute" of a class or factory.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple, TypeVar, cast
+
+from cbo_suite.errors import CboError, DuplicateId, MissingExtra, UnknownId
+from cbo_suite.optimizers import OPTIMIZERS
+from cbo_suite.problems import PROBLEMS
+from cbo_suite.protocols import (
+    ConstrainedProblem,
+    Optimizer,
+    OptimizerEntry,
+    ProblemEntry,
+    Space,
+)
+
+OWN_PACKAGE = "cbo-suite"
+_PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-v[0-9]+")
+_OPTIMIZER_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+Entry = TypeVar("Entry", ProblemEntry, OptimizerEntry)
+
+
+class ProblemInfo(NamedTuple):
+    """What is known of a registered problem without importing it.
+
+    Attributes:
+        id: Its versioned id.
+        dim: Number of variables, None where another package does not say.
+        num_constraints: Number of constraints, None where another package does not say.
+        title: One line that says what it is.
+        extra: The optional extra it needs, "" for none.
+        package: The distribution that registers it.
+    """
+
+    id: str
+    dim: int | None
+    num_constraints: int | None
+    title: str
+    extra: str
+    package: str
+
+
+class OptimizerInfo(NamedTuple):
+    """What is known of a registered optimizer without importing it.
+
+    Attributes:
+        id: Its id.
+        title: One line that says what it is.
+        extra: The optional extra it needs, "" for none.
+        package: The distribution that registers it.
+    """
+
+    id: str
+    title: str
+    extra: str
+    package: str
+
+
+class _Row(NamedTuple):
+    """One registered thing: how to make it and who registers it."""
+
+    target: str
+    title: str
+    extra: str
+    options: Mapping[str, Any]
+    package: str
+    dim: int | None = None
+    num_constraints: int | None = None
+
+
+def list_problems() -> list[ProblemInfo]:
+    """List every registered problem, ours first, without importing any."""
+    return [
+        ProblemInfo(id_, row.dim, row.num_constraints, row.title, row.extra, row.package)
+        for id_, row in _problems().items()
+    ]
+
+
+def list_optimizers() -> list[OptimizerInfo]:
+    """List every registered optimizer, ours first, without importing any."""
+    return [
+        OptimizerInfo(id_, row.title, row.extra, row.package) for id_, row in _optimizers().items()
+    ]
+
+
+def make_problem(id: str, **options: Any) -> ConstrainedProblem:
+    """Make the problem of this id.
+
+    Args:
+        id: Such as "ackley-10d-v1"; without "-v1" the newest version.
+        options: Passed to the problem, for example `dim` of a family.
+
+    Raises:
+        UnknownId: No such problem; the message suggests near ones.
+        MissingExtra: It needs a library that is not installed.
+    """
+    rows = _problems()
+    id_ = resolve_problem_id(id)
+    return cast(ConstrainedProblem, _load(id_, rows[id_])(**{**rows[id_].options, **options}))
+
+
+def make_optimizer(
+    id: str, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0, **options: Any
+) -> Optimizer:
+    """Make the optimizer of this id for a space.
+
+    Args:
+        id: Such as "scbo".
+        space: The box and the number of constraints.
+        budget: Number of evaluations of the whole run.
+        batch_size: Number of points evaluated side by side.
+        seed: Whole number; the same seed and data give the same proposals.
+        options: Passed to the optimizer.
+
+    Raises:
+        UnknownId: No such optimizer; the message suggests near ones.
+        MissingExtra: It needs a library that is not installed.
+    """
+    factory = optimizer_factory(id)
+    return factory(space, budget=budget, batch_size=batch_size, seed=seed, **options)
+
+
+def optimizer_factory(id: str) -> Callable[..., Optimizer]:
+    """Return the class or factory of an optimizer; its options of the table are bound to it."""
+    rows = _optimizers()
+    if id not in rows:
+        raise UnknownId(_unknown("optimizer", id, rows))
+    row = rows[id]
+    factory = _load(id, row)
+    if not row.options:
+        return cast(Callable[..., Optimizer], factory)
+
+    def variant(space: Space, **options: Any) -> Optimizer:
+        return cast(Optimizer, factory(space, **{**row.options, **options}))
+
+    # Limits declared on the class hold for its variants.
+    for name in ("sequential", "max_dim", "max_batch_size"):
+        if hasattr(factory, name):
+            setattr(variant, name, getattr(factory, name))
+    return variant
+
+
+def resolve_problem_id(id: str) -> str:
+    """Return the full id; an id without version means the newest version.
+
+    Raises:
+        UnknownId: No such problem; the message suggests near ones.
+    """
+    rows = _problems()
+    if id in rows:
+        return id
+    versions = [name for name in rows if re.fullmatch(re.escape(id) + r"-v[0-9]+", name)]
+    if not versions:
+        raise UnknownId(_unknown("problem", id, rows))
+    return max(versions, key=lambda name: int(name.rpartition("-v")[2]))
+
+
+def _unknown(kind: str, id: str, known: Iterable[str]) -> str:
+    """Say that an id is unknown, and what may have been meant."""
+    names = list(known)
+    near = difflib.get_close_matches(id, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `cbo list`."
+    return f"unknown {kind} {id!r}: {hint}"
+
+
+@cache
+def _problems() -> dict[str, _Row]:
+    """Gather our problems and those of other packages."""
+    own = {
+        id_: _Row(e.target, e.title, e.extra, e.options, OWN_PACKAGE, e.dim, e.num_constraints)
+        for id_, e in PROBLEMS.items()
+    }
+    return _with_entry_points(own, "cbo_suite.problems", _PROBLEM_ID, "toy-2d-v1")
+
+
+@cache
+def _optimizers() -> dict[str, _Row]:
+    """Gather our optimizers and those of other packages."""
+    own = {
+        id_: _Row(e.target, e.title, e.extra, e.options, OWN_PACKAGE)
+        for id_, e in OPTIMIZERS.items()
+    }
+    return _with_entry_points(own, "cbo_suite.optimizers", _OPTIMIZER_ID, "my-optimizer")
+
+
+def _with_entry_points(
+    rows: dict[str, _Row], group: str, grammar: re.Pattern[str], example: str
+) -> dict[str, _Row]:
+    """Add the entry points of a group to our rows; refuse bad names and collisions."""
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, _owner(point))):
+        package = _owner(point)
+        if not grammar.fullmatch(point.name):
+            raise CboError(
+                f"package {package} registers {point.name!r} in {group}: an id is made of lower-"
+                f"case letters, digits and hyphens, such as {example!r}; rename it in its metadata"
+            )
+        if point.name in rows:
+            raise DuplicateId(
+                f"{point.name!r} in {group} is registered by {rows[point.name].package} and by "
+                f"{package}: uninstall one of them or rename its entry point"
+            )
+        rows[point.name] = _Row(point.value, f"from {package}", "", {}, package)
+    return rows
+
+
+def _owner(point: EntryPoint) -> str:
+    """Name the distribution of an entry point."""
+    return point.dist.name if point.dist is not None else "an unknown package"
+
+
+def _load(id: str, row: _Row) -> Callable[..., Any]:
+    """Import the class or factory of a row."""
+    module, _, attribute = row.target.partition(":")
+    try:
+        return cast(Callable[..., Any], getattr(import_module(module), attribute))
+    except ModuleNotFoundError as error:
+        if row.extra and not (error.name or "").startswith("cbo_suite"):
+            raise MissingExtra(
+                f"{id} needs {error.name}, which is not installed: "
+                f'pip install "{OWN_PACKAGE}[{row.extra}]"'
+            ) from error
+        raise
+    except AttributeError as error:
+        raise CboError(
+            f"{id} of package {row.package} points to {row.target!r}, which does not exist"
+        ) from error

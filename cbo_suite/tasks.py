@@ -1,0 +1,174 @@
+"""What is run: a task is one problem, one optimizer, one seed; a suite is a named list of tasks.
+
+The budgets, batch sizes and initial designs are those of the SCBO paper (Eriksson and Poloczek,
+2021); where its text gives none the comment says so.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import msgspec
+
+from cbo_suite.errors import InvalidTask, UnknownId
+from cbo_suite.registry import resolve_problem_id
+
+
+class Protocol(NamedTuple):
+    """How long and how parallel a problem is run.
+
+    Attributes:
+        budget: Number of evaluations, the initial design among them.
+        batch_size: Number of points evaluated side by side.
+        n_init: Number of points of the initial Latin hypercube design.
+    """
+
+    budget: int
+    batch_size: int
+    n_init: int
+
+
+PAPER: dict[str, Protocol] = {
+    "tension-string-3d-v1": Protocol(100, 1, 10),
+    "pressure-vessel-4d-v1": Protocol(100, 1, 10),
+    "welded-beam-4d-v1": Protocol(100, 1, 10),
+    "speed-reducer-7d-v1": Protocol(100, 1, 10),
+    "ackley-10d-v1": Protocol(200, 1, 10),
+    "keane-30d-v1": Protocol(1000, 50, 100),  # the budget is ours, the text gives none
+    "lunar-lander-m10-v1": Protocol(1000, 50, 50),
+    "lunar-lander-m30-v1": Protocol(1000, 50, 50),
+    "lunar-lander-m50-v1": Protocol(1000, 50, 50),
+    "rover-60d-v1": Protocol(5000, 100, 100),
+    "rover-60d-alt-v1": Protocol(5000, 100, 100),
+    "mopta08-124d-v1": Protocol(2000, 10, 130),
+    "vehicle-124d-v1": Protocol(2000, 10, 130),  # not in the paper: as its vehicle problem
+    "toy-2d-v1": Protocol(100, 1, 10),  # the budget is ours, the text gives none
+    "rosenbrock-5d-v1": Protocol(100, 1, 10),  # the budget is ours, the text gives none
+}
+
+# For a problem of the user's own: room for a model before the first proposal.
+DEFAULT = Protocol(budget=100, batch_size=1, n_init=10)
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run to be made; two runs of equal tasks give equal results.
+
+    Attributes:
+        problem: Versioned id of the problem.
+        optimizer: Id of the optimizer.
+        budget: Number of evaluations, the initial design among them.
+        batch_size: Number of points asked, evaluated and told together.
+        n_init: Number of points of the initial design.
+        seed: Whole number >= 0: fixes the design and the optimizer.
+        workers: None for batches; k for k asynchronous workers, one point each.
+    """
+
+    problem: str
+    optimizer: str
+    budget: int
+    batch_size: int
+    n_init: int
+    seed: int
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run; take whole numbers of NumPy for Python's own."""
+        for name, least in (("budget", 1), ("batch_size", 1), ("n_init", 0), ("seed", 0)):
+            msgspec.structs.force_setattr(self, name, _count(name, getattr(self, name), least))
+        if self.workers is not None:
+            msgspec.structs.force_setattr(self, "workers", _count("workers", self.workers, 1))
+
+    @property
+    def name(self) -> str:
+        """A short name, fit for a file: problem, optimizer and seed."""
+        return f"{self.problem}/{self.optimizer}/{self.seed}"
+
+
+def _count(name: str, value: object, least: int) -> int:
+    """Return a whole number of at least `least` that fits 63 bits, or refuse it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not least <= number < 2**63:
+        raise InvalidTask(f"{name} must be a whole number >= {least}, got {value!r}")
+    return number
+
+
+class Suite(NamedTuple):
+    """A named set of tasks: every problem with every optimizer and every seed.
+
+    Attributes:
+        title: One line that says what it is for.
+        problems: Ids of the problems, each run at the paper's protocol.
+        optimizers: Ids of the optimizers.
+        seeds: The seeds.
+    """
+
+    title: str
+    problems: Sequence[str]
+    optimizers: Sequence[str]
+    seeds: Sequence[int]
+
+    def tasks(self) -> list[Task]:
+        """Write out the tasks: seeds outermost, so that whole replications finish first."""
+        return make_tasks(self.problems, self.optimizers, self.seeds)
+
+
+_LOW_DIMENSIONAL = (
+    "tension-string-3d-v1",
+    "pressure-vessel-4d-v1",
+    "welded-beam-4d-v1",
+    "speed-reducer-7d-v1",
+    "toy-2d-v1",
+    "rosenbrock-5d-v1",
+)
+
+SUITES: dict[str, Suite] = {
+    "quick": Suite(
+        "the six small problems, a few minutes on two cores",
+        _LOW_DIMENSIONAL,
+        ("random-search", "sobol-search"),
+        range(10),
+    ),
+    "paper": Suite(
+        "every problem of the paper, 30 replications",
+        tuple(id_ for id_ in PAPER if id_ not in ("rover-60d-alt-v1", "vehicle-124d-v1")),
+        ("random-search",),
+        range(30),
+    ),
+}
+
+
+def get_suite(name: str) -> Suite:
+    """Return the suite of this name.
+
+    Raises:
+        UnknownId: No such suite; the message lists them.
+    """
+    if name not in SUITES:
+        raise UnknownId(f"unknown suite {name!r}: choose one of {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def protocol_of(problem_id: str) -> Protocol:
+    """Return the paper's protocol of a problem, or the default of problems it does not have."""
+    return PAPER.get(problem_id, DEFAULT)
+
+
+def make_tasks(
+    problems: Iterable[str], optimizers: Iterable[str], seeds: Iterable[int]
+) -> list[Task]:
+    """Combine problems, optimizers and seeds at the paper's protocol.
+
+    Raises:
+        UnknownId: No such problem.
+    """
+    ids = [resolve_problem_id(problem) for problem in problems]
+    return [
+        Task(problem, optimizer, *protocol_of(problem), seed)
+        for seed, problem, optimizer in product(seeds, ids, optimizers)
+    ]
