@@ -23,14 +23,14 @@ class Finding(NamedTuple):
 
     Attributes:
         rule: Short name of the rule.
-        status: "ok", "failed" or "skipped".
+        outcome: "ok", "failed" or "skipped".
         detail: What the rule asks if it holds, else what was got and what to do, or why it was
             skipped.
         cause: The exception of the checked code, if one made the rule fail.
     """
 
     rule: str
-    status: Literal["ok", "failed", "skipped"]
+    outcome: Literal["ok", "failed", "skipped"]
     detail: str
     cause: Exception | None = None
 
@@ -74,9 +74,9 @@ def run_rules(rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]
 def _run(rule: Rule[Subject], subject: Subject, earlier: Mapping[str, Finding]) -> Finding:
     """Run one rule, unless one that it needs does not hold."""
     for needed in (earlier[name] for name in rule.needs):
-        if needed.status == "failed":
+        if needed.outcome == "failed":
             return Finding(rule.name, "skipped", f"means nothing until {needed.rule!r} holds")
-        if needed.status == "skipped":
+        if needed.outcome == "skipped":
             return Finding(rule.name, "skipped", needed.detail)
     try:
         rule.check(subject)
@@ -97,7 +97,7 @@ def _run(rule: Rule[Subject], subject: Subject, earlier: Mapping[str, Finding]) 
 
 def raise_broken(name: str, findings: list[Finding]) -> None:
     """Raise one error that lists every broken rule, or return if there is none."""
-    failed = [finding for finding in findings if finding.status == "failed"]
+    failed = [finding for finding in findings if finding.outcome == "failed"]
     if not failed:
         return
     lines = [f"- {finding.rule}: {finding.detail}" for finding in failed]

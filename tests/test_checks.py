@@ -14,9 +14,9 @@ from cbo_suite.errors import ConformanceError, EvaluationFailed
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
 
 
-def statuses(findings: list[Finding], status: str) -> list[str]:
-    """Name the rules that ended with this status."""
-    return [finding.rule for finding in findings if finding.status == status]
+def rules_that(findings: list[Finding], outcome: str) -> list[str]:
+    """Name the rules that ended with this outcome."""
+    return [finding.rule for finding in findings if finding.outcome == outcome]
 
 
 def detail(findings: list[Finding], rule: str) -> str:
@@ -256,7 +256,7 @@ BROKEN_PROBLEMS: list[tuple[str, type[Bowl], str]] = [
 
 def test_well_behaved_problem_passes_every_rule() -> None:
     """A good problem is ok in all rules, in their order."""
-    assert statuses(problem_report(Bowl()), "ok") == [rule.name for rule in PROBLEM_RULES]
+    assert rules_that(problem_report(Bowl()), "ok") == [rule.name for rule in PROBLEM_RULES]
     check_problem(Bowl())
 
 
@@ -266,10 +266,10 @@ def test_well_behaved_problem_passes_every_rule() -> None:
 def test_broken_problem_is_caught_by_its_rule(rule: str, problem: type[Bowl], text: str) -> None:
     """The rule fails that the problem breaks, and says so."""
     findings = problem_report(problem())
-    assert rule in statuses(findings, "failed"), findings
+    assert rule in rules_that(findings, "failed"), findings
     assert text in detail(findings, rule)
     # Only a problem that mixes the rows of a batch breaks two rules at once.
-    assert len(statuses(findings, "failed")) == (2 if problem is FirstIsSpecial else 1), findings
+    assert len(rules_that(findings, "failed")) == (2 if problem is FirstIsSpecial else 1), findings
     with pytest.raises(ConformanceError, match=rf"(?s) breaks .*- {rule}: "):
         check_problem(problem())
 
@@ -307,8 +307,8 @@ def test_declared_noise_skips_the_rules_that_compare_values() -> None:
         deterministic = False
 
     findings = problem_report(Noisy())
-    assert statuses(findings, "failed") == []
-    assert statuses(findings, "skipped") == ["repeatable", "order", "batch", "best-known"]
+    assert rules_that(findings, "failed") == []
+    assert rules_that(findings, "skipped") == ["repeatable", "order", "batch", "best-known"]
     assert detail(findings, "order") == "the problem declares deterministic = False"
 
 
@@ -324,7 +324,7 @@ def test_no_best_known_and_failing_corners_are_skipped_with_reason() -> None:
             return super().compute(x)
 
     findings = problem_report(Simulation())
-    assert statuses(findings, "skipped") == ["corners", "best-known"]
+    assert rules_that(findings, "skipped") == ["corners", "best-known"]
     assert "diverged" in detail(findings, "corners")
 
 

@@ -14,9 +14,9 @@ from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.protocols import Array, Space
 
 
-def statuses(findings: list[Finding], status: str) -> list[str]:
-    """Name the rules that ended with this status."""
-    return [finding.rule for finding in findings if finding.status == status]
+def rules_that(findings: list[Finding], outcome: str) -> list[str]:
+    """Name the rules that ended with this outcome."""
+    return [finding.rule for finding in findings if finding.outcome == outcome]
 
 
 def detail(findings: list[Finding], rule: str) -> str:
@@ -27,8 +27,8 @@ def detail(findings: list[Finding], rule: str) -> str:
 def test_registered_style_optimizer_skips_what_it_does_not_offer() -> None:
     """State, inspection and recommendation are offers, not duties."""
     findings = optimizer_report(RandomSearch)
-    assert statuses(findings, "failed") == []
-    assert statuses(findings, "skipped") == ["state", "inspection", "recommendation"]
+    assert rules_that(findings, "failed") == []
+    assert rules_that(findings, "skipped") == ["state", "inspection", "recommendation"]
 
 
 def test_unusable_proposals_do_not_flood_the_report() -> None:
@@ -39,7 +39,7 @@ def test_unusable_proposals_do_not_flood_the_report() -> None:
             return self._space.to_unit(super().ask(n))
 
     findings = optimizer_report(UnitCube)
-    assert statuses(findings, "failed") == ["ask-first", "proposals"]
+    assert rules_that(findings, "failed") == ["ask-first", "proposals"]
     assert detail(findings, "batch") == "means nothing until 'proposals' holds"
 
 
@@ -62,8 +62,8 @@ class Sequential(RandomSearch):
 def test_declared_limits_are_kept_and_reported() -> None:
     """An optimizer is not asked for what it declares that it cannot do."""
     findings = optimizer_report(Sequential)
-    assert statuses(findings, "failed") == []
-    assert statuses(findings, "skipped")[:4] == [
+    assert rules_that(findings, "failed") == []
+    assert rules_that(findings, "skipped")[:4] == [
         "batch",
         "budget-remainder",
         "seeds-differ",
@@ -82,7 +82,7 @@ def test_limits_show_through_a_factory_that_is_no_class() -> None:
 
     findings = optimizer_report(functools.partial(Small))
     assert detail(findings, "batch") == "the optimizer declares max_batch_size = 2"
-    assert statuses(findings, "failed") == []
+    assert rules_that(findings, "failed") == []
 
 
 def test_refused_task_is_skipped_with_the_reason() -> None:
@@ -95,7 +95,7 @@ def test_refused_task_is_skipped_with_the_reason() -> None:
             super().__init__(space, budget=budget, batch_size=batch_size, seed=seed)
 
     findings = optimizer_report(Constrained)
-    assert statuses(findings, "skipped")[0] == "no-constraints"
+    assert rules_that(findings, "skipped")[0] == "no-constraints"
     assert "needs a constraint" in detail(findings, "no-constraints")
 
 
@@ -106,7 +106,7 @@ def test_an_optimizer_that_refuses_everything_fails() -> None:
         raise UnsupportedTask("no task will do")
 
     findings = optimizer_report(refuse)
-    assert statuses(findings, "failed") == ["constructor"]
+    assert rules_that(findings, "failed") == ["constructor"]
     with pytest.raises(ConformanceError, match="refuse breaks 1 of"):
         check_optimizer(refuse)
 

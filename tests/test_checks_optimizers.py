@@ -15,9 +15,9 @@ from cbo_suite.errors import ConformanceError
 from cbo_suite.protocols import Array, Evaluation, Space
 
 
-def statuses(findings: list[Finding], status: str) -> list[str]:
-    """Name the rules that ended with this status."""
-    return [finding.rule for finding in findings if finding.status == status]
+def rules_that(findings: list[Finding], outcome: str) -> list[str]:
+    """Name the rules that ended with this outcome."""
+    return [finding.rule for finding in findings if finding.outcome == outcome]
 
 
 def detail(findings: list[Finding], rule: str) -> str:
@@ -362,7 +362,7 @@ BROKEN_OPTIMIZERS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize("optimizer", [Wanderer, Bookkeeper])
 def test_well_behaved_optimizer_passes_every_rule(optimizer: type[Wanderer]) -> None:
     """A good optimizer is ok in all rules, in their order."""
-    assert statuses(optimizer_report(optimizer), "ok") == [rule.name for rule in OPTIMIZER_RULES]
+    assert rules_that(optimizer_report(optimizer), "ok") == [rule.name for rule in OPTIMIZER_RULES]
     check_optimizer(optimizer, budget=15)
 
 
@@ -374,7 +374,7 @@ def test_well_behaved_optimizer_passes_every_rule(optimizer: type[Wanderer]) -> 
 def test_broken_optimizer_is_caught_by_its_rule(rule: str, optimizer: Any, text: str) -> None:
     """The rule fails that the optimizer breaks, and says so."""
     findings = optimizer_report(optimizer)
-    failed = statuses(findings, "failed")
+    failed = rules_that(findings, "failed")
     assert rule in failed, findings
     assert text in detail(findings, rule)
     # An optimizer with unusable proposals is also seen before it was told anything.
