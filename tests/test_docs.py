@@ -1,0 +1,101 @@
+"""Every Python block of the documentation runs, links lead somewhere, tables match the code.
+
+The blocks of a page are one program, run in order in an empty folder. A block that opens with
+three backticks and `python no-run` is left out; shell commands stand in `console` blocks.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cbo_suite._optimizer_rules import OPTIMIZER_RULES
+from cbo_suite._problem_rules import PROBLEM_RULES
+from cbo_suite._rules import Rule
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_FENCE = re.compile(r"^\s*```(.*)$")
+
+
+def program_of(page: str) -> str:
+    """Return the Python blocks of a page, each line where it stands on the page.
+
+    The other lines are empty, so that a traceback names the line of the page.
+    """
+    lines, running, fenced = [], False, False
+    for line in page.splitlines():
+        fence = _FENCE.match(line)
+        if fence:
+            running, fenced = not fenced and fence[1].strip() == "python", not fenced
+        lines.append(line if running and not fence else "")
+    return "\n".join(lines) + "\n"
+
+
+def with_python(pages: Sequence[Path]) -> list[Path]:
+    """Keep the pages that have something to run."""
+    return [page for page in pages if program_of(page.read_text("utf-8")).strip()]
+
+
+def name_of(page: Path) -> str:
+    """Name a page by its path in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", with_python(PAGES), ids=name_of)
+def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
+    """The blocks of the page run in order."""
+    program = tmp_path / f"{page.stem}.md.py"
+    program.write_text(program_of(page.read_text("utf-8")), "utf-8")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, program], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    if "cbo_suite.errors.MissingExtra" in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, f"{name_of(page)}:\n{done.stderr}"
+
+
+def test_pages_for_newcomers_have_something_to_run() -> None:
+    """The three recipes are among the pages that run."""
+    names = {name_of(page) for page in with_python(PAGES)}
+    assert {f"docs/{job}.md" for job in ("use-a-problem", "add-a-problem", "add-an-optimizer")} <= (
+        names
+    )
+
+
+def test_program_keeps_line_numbers_and_leaves_out_other_blocks() -> None:
+    """Only blocks that say `python` and nothing else are run."""
+    page = (
+        "# T\n```python\na = 1\n```\n```console\n$ ls\n```\n```python no-run\nb\n```\n```\nc\n```\n"
+    )
+    assert program_of(page) == "\n\na = 1" + "\n" * 11
+    assert len(program_of(page).splitlines()) == len(page.splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    """A relative link names a file that exists."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    relative = [t.partition("#")[0] for t in targets if not re.match(r"[a-z]+:|#", t)]
+    missing = [target for target in relative if not (page.parent / target).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("page", "rules"),
+    [("add-a-problem", PROBLEM_RULES), ("add-an-optimizer", OPTIMIZER_RULES)],
+)
+def test_pages_list_the_rules_in_their_words(page: str, rules: Sequence[Rule[Any]]) -> None:
+    """The table of rules is that of the code."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    table = text.partition("| rule | what it asks |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert table.splitlines() == [f"| `{rule.name}` | {rule.asks} |" for rule in rules]
