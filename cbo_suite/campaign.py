@@ -14,9 +14,9 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from cbo_suite.errors import CboError
+from cbo_suite.errors import CboError, JournalError
 from cbo_suite.harness import run
-from cbo_suite.journal import read_journal
+from cbo_suite.journal import Contents, read_journal
 from cbo_suite.records import make_record, write_records
 from cbo_suite.tasks import Task
 
@@ -100,21 +100,27 @@ def run_task(task: Task, folder: Path) -> Outcome:
 
 
 def write_campaign_records(tasks: Iterable[Task], folder: Path) -> list[Path]:
-    """Condense the journals of tasks that have ended; return the files written."""
+    """Condense the journals of tasks that have ended; return the files written.
+
+    The records of a problem and an optimizer are written when all their seeds have ended.
+    """
     files: dict[Path, list[Task]] = defaultdict(list)
     for task in tasks:
         files[record_path(folder, task)].append(task)
     written = []
     for path, group in sorted(files.items()):
-        records = []
-        for task in group:
-            contents = None
-            if journal_path(folder, task).exists():
-                contents = read_journal(journal_path(folder, task))
-            if contents is None or contents.end is None:
-                break
-            records.append(make_record(contents))
-        else:
+        ended = [_ended(journal_path(folder, task)) for task in group]
+        records = [make_record(contents) for contents in ended if contents is not None]
+        if len(records) == len(group):
             write_records(path, records)
             written.append(path)
     return written
+
+
+def _ended(path: Path) -> Contents | None:
+    """Read the journal of a run, None if it is missing, damaged or has not ended."""
+    try:
+        contents = read_journal(path) if path.exists() else None
+    except JournalError:
+        return None
+    return contents if contents is not None and contents.end is not None else None

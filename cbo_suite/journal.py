@@ -118,9 +118,7 @@ class Batch(
         )
 
 
-class End(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="end"
-):
+class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="end"):
     """The last line: how the run ended.
 
     Attributes:

@@ -281,6 +281,8 @@ class Loop:
         space = self.problem.space
         if not isinstance(x, np.ndarray):
             raise CboError(f"it must give a NumPy array, got {type(x).__name__}")
+        if x.dtype.kind not in "fiu":
+            raise CboError(f"it must give real numbers, got dtype {x.dtype}")
         if x.ndim != 2 or x.shape[1] != space.dim or not 1 <= len(x) <= wanted:
             raise CboError(
                 f"it must give 1 to {wanted} points of {space.dim} coordinates each, got an "

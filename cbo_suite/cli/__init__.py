@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import NamedTuple
 
@@ -65,7 +64,3 @@ class _LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="cbo-suite")
 def main() -> None:
     """Benchmark constrained black-box optimizers."""
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,174 @@
+"""The command line, as a person or a script calls it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from cbo_suite import __version__
+from cbo_suite.cli import main
+
+
+@pytest.fixture
+def cbo(tmp_path, monkeypatch):
+    """Call `cbo` in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, arguments)
+
+
+def test_help_names_every_command(cbo):
+    """Each command is in the help and answers --help itself."""
+    text = cbo("--help").output
+    for command in ("list", "run", "leaderboard", "check", "new", "mopta08"):
+        assert command in text
+        assert cbo(command, "--help").exit_code == 0
+    assert __version__ in cbo("--version").output
+    assert cbo("nonsense").exit_code == 2
+
+
+def test_list_prints_tables_and_json(cbo):
+    """Both hold the same ids."""
+    table = cbo("list").output
+    listing = json.loads(cbo("list", "--json").output)
+    assert set(listing) == {"problems", "optimizers", "suites"}
+    for rows in listing.values():
+        for row in rows:
+            assert row["id"] in table
+    toy = next(row for row in listing["problems"] if row["id"] == "toy-2d-v1")
+    assert (toy["dim"], toy["num_constraints"], toy["package"]) == (2, 2, "cbo-suite")
+
+
+def test_run_reports_and_resumes(cbo, tmp_path):
+    """Plain lines where there is no terminal; the journal is kept and read again."""
+    arguments = ("run", "toy-2d", "random-search", "--budget", "30", "--seed", "4")
+    first = cbo(*arguments, "--journal", "run.jsonl")
+    assert first.exit_code == 0
+    assert "toy-2d random-search seed 4: 30/30 best" in first.output
+    assert "feasible objective 0." in first.output
+    assert "30 evaluations" in first.output
+    stamp = (tmp_path / "run.jsonl").stat().st_mtime_ns
+    again = cbo(*arguments, "--journal", "run.jsonl")
+    assert "feasible objective 0." in again.output
+    assert (tmp_path / "run.jsonl").stat().st_mtime_ns == stamp
+
+
+def test_run_says_when_nothing_is_feasible(cbo):
+    """Ackley's feasible set is out of reach of ten random points."""
+    output = cbo("run", "ackley-10d", "random-search", "--budget", "10").output
+    assert "infeasible, violation" in output
+    assert "no feasible point; least violation at objective" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run",), "give PROBLEM and OPTIMIZER"),
+        (("run", "toy-2d"), "give PROBLEM and OPTIMIZER"),
+        (("run", "toy-2d", "random-search", "--suite", "quick"), "not both"),
+        (("run", "--suite", "qick"), "unknown suite 'qick'"),
+        (("run", "tyo-2d-v1", "random-search"), "did you mean 'toy-2d-v1'"),
+        (("run", "toy-2d", "random-search", "--budget", "0"), "--budget"),
+        (("leaderboard", "build"), "leaderboard/runs"),
+        (("check", "nothing"), "write it as module:Class"),
+        (("check", "nothing_there:Thing"), "cannot import 'nothing_there'"),
+        (("check", "json:Thing"), "has no 'Thing'"),
+        (("check", "json:dumps"), "is no optimizer"),
+        (("new", "optimizer", "Bad Name"), "cannot be a name"),
+    ],
+)
+def test_mistakes_are_answered_without_a_traceback(cbo, arguments, message):
+    """A message on one line, a non-zero exit."""
+    result = cbo(*arguments)
+    assert result.exit_code in (1, 2)
+    assert message in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
+    """Runs, records, the ranking table and the path of the page."""
+    from cbo_suite import tasks
+
+    small = tasks.Suite(
+        "small", ("toy-2d-v1", "rosenbrock-5d-v1"), ("random-search", "sobol-search"), range(2)
+    )
+    monkeypatch.setitem(tasks.SUITES, "small", small)
+    done = cbo("run", "--suite", "small", "--jobs", "2")
+    assert done.exit_code == 0, done.output
+    assert "8 of 8 runs done, 4 record files" in done.output
+    built = cbo("leaderboard", "build", "--runs", "runs/small", "--out", "board")
+    assert built.exit_code == 0, built.output
+    assert "random-search" in built.output
+    assert "wrote board/README.md" in built.output
+    page = (tmp_path / "board" / "README.md").read_text()
+    assert "## toy-2d-v1" in page
+    assert cbo("leaderboard", "build", "--runs", "runs/small", "--out", "board").exit_code == 0
+    assert (tmp_path / "board" / "README.md").read_text() == page
+    journal = tmp_path / "runs/small/toy-2d-v1/random-search/0.jsonl"
+    journal.write_text("damaged\n")
+    failed = cbo("run", "--suite", "small")
+    assert failed.exit_code == 1
+    assert "failed: toy-2d-v1/random-search/0" in failed.output
+    (tmp_path / "empty").mkdir()
+    assert "no records in empty" in cbo("leaderboard", "build", "--runs", "empty").output
+
+
+def test_new_optimizer_is_ready_to_use(cbo, tmp_path):
+    """What `cbo new` writes passes `cbo check` and its own test, and is never overwritten."""
+    written = cbo("new", "optimizer", "my-search")
+    assert "cbo check my_search:MySearch" in written.output
+    checked = cbo("check", "my_search:MySearch")
+    assert checked.exit_code == 0, checked.output
+    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_search.py"]
+    result = subprocess.run(test, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+    assert "2 passed" in result.stdout
+    assert "my_search.py exists already" in cbo("new", "optimizer", "my-search").output
+
+
+def test_check_reports_broken_rules(cbo, tmp_path):
+    """A class that breaks the contract is told which rule, and the exit is not zero."""
+    (tmp_path / "broken_search.py").write_text(
+        "import numpy as np\n"
+        "class Broken:\n"
+        "    def __init__(self, space, *, budget, batch_size=1, seed=0):\n"
+        "        self.space = space\n"
+        "    def ask(self, n=1):\n"
+        "        return np.full((n, self.space.dim), np.nan)\n"
+        "    def tell(self, x, evaluation):\n"
+        "        pass\n"
+    )
+    result = cbo("check", "broken_search:Broken")
+    assert result.exit_code == 1
+    assert "failed" in result.output
+    problem = cbo("check", "cbo_suite.problems.toy:Toy")
+    assert problem.exit_code == 0, problem.output
+
+
+def test_a_terminal_gets_a_progress_bar():
+    """On a real terminal the run shows a bar with the best value and the time left."""
+    pty = pytest.importorskip("pty", reason="needs a Unix terminal")
+    import os
+
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "cbo_suite", "run", "toy-2d", "random-search"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "150"}
+    process = subprocess.Popen(command, stdout=child, stderr=child, env=environment)
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            data = os.read(parent, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        output += data
+    os.close(parent)
+    assert process.wait() == 0
+    assert "━" in output.decode()
+    assert "100/100" in output.decode()
+    assert "feasible objective" in output.decode()

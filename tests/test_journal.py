@@ -1,0 +1,264 @@
+"""Journals: durable, resumable, refused when they do not fit."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cbo_suite as cbo
+from cbo_suite.errors import JournalError, JournalLocked, JournalNotWritten
+from cbo_suite.journal import JournalWriter, digest, read_journal, to_json_numbers
+from tests.doubles import Disc, Hill, StatefulHill, defective
+
+# Python 3.12 warns of any fork beside threads; the children here use none of the parent's.
+FORK_WARNING = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+SETTINGS = {"budget": 31, "batch_size": 4, "n_init": 6, "seed": 5}
+
+
+def without_times(path):
+    """Return the lines of a journal with every time taken out."""
+    lines = []
+    for raw in path.read_bytes().splitlines():
+        line = json.loads(raw)
+        lines.append({k: v for k, v in line.items() if not k.startswith("seconds_")})
+    return json.dumps(lines)
+
+
+@pytest.mark.parametrize("optimizer", [Hill, StatefulHill])
+@pytest.mark.parametrize("workers", [None, 3])
+def test_a_run_cut_at_any_byte_resumes_to_the_same_bytes(optimizer, workers, tmp_path):
+    """Whatever the length of what is left, the resumed run equals the uninterrupted one."""
+    whole = tmp_path / "whole.jsonl"
+    expected = cbo.run(Disc(), optimizer, journal=whole, workers=workers, **SETTINGS)
+    data = whole.read_bytes()
+    random = np.random.default_rng(0)
+    cut = tmp_path / "cut.jsonl"
+    for size in [0, 1, *random.integers(2, len(data), 25).tolist(), len(data) - 1]:
+        cut.write_bytes(data[:size])
+        contents = read_journal(cut)
+        kept = 0 if contents is None else sum(len(batch.x) for batch in contents.batches)
+        problem = Disc()
+        resumed = cbo.run(problem, optimizer, journal=cut, workers=workers, **SETTINGS)
+        assert resumed.digest == expected.digest
+        assert without_times(cut) == without_times(whole)
+        assert len(problem.points) == SETTINGS["budget"] - kept
+
+
+def test_a_complete_run_is_read_without_running_anything(tmp_path):
+    """The same call again gives the run of the journal and evaluates nothing."""
+    path = tmp_path / "run.jsonl"
+    first = cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    before = path.read_bytes()
+    problem = Disc()
+    asked = defective(ask=lambda self, n: 1 / 0)
+    asked.__qualname__, asked.__module__ = Hill.__qualname__, Hill.__module__
+    again = cbo.run(problem, asked, journal=path, **SETTINGS)
+    assert problem.points == []
+    assert again.digest == first.digest
+    assert again.seconds_optimizer == first.seconds_optimizer
+    assert path.read_bytes() == before
+
+
+def test_a_state_spares_the_recomputation(tmp_path):
+    """With a state the resumed optimizer is asked only for what is new."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), StatefulHill, journal=path, **SETTINGS)
+    lines = path.read_bytes().splitlines(keepends=True)
+    made = []
+
+    class Counting(StatefulHill):
+        """Remembers its instances."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    Counting.__qualname__ = StatefulHill.__qualname__
+    Counting.__module__ = StatefulHill.__module__
+    path.write_bytes(b"".join(lines[:-3]))
+    cbo.run(Disc(), Counting, journal=path, **SETTINGS)
+    assert made[0].asks == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 6}, {"budget": 32}, {"batch_size": 3}, {"n_init": 5}, {"workers": 2}],
+)
+def test_a_journal_of_another_task_is_refused_and_kept(change, tmp_path):
+    """The message says what differs; the file is untouched."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="belongs to another run: its task"):
+        cbo.run(Disc(), Hill, journal=path, **(SETTINGS | change))
+    assert path.read_bytes() == before
+
+
+def test_a_journal_of_another_box_is_refused(tmp_path):
+    """The same function on another box is another problem."""
+    path = tmp_path / "run.jsonl"
+    fun = lambda x: x.sum(axis=1)  # noqa: E731
+    arguments = {"optimizer": "random-search", "budget": 12, "journal": path}
+    cbo.minimize(fun, [0, 0], [1, 1], **arguments)
+    with pytest.raises(JournalError, match="its facts is"):
+        cbo.minimize(fun, [0, 0], [1, 2], **arguments)
+
+
+def test_an_optimizer_that_does_not_replay_is_found(tmp_path):
+    """A resumed run whose optimizer asks for other points stops and loses nothing."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))
+    kept = path.read_bytes()
+    moody = defective(ask=lambda self, n: self.space.from_unit(np.full((n, 2), 0.123)))
+    moody.__qualname__, moody.__module__ = Hill.__qualname__, Hill.__module__
+    with pytest.raises(JournalError, match="does not replay: evaluation 6"):
+        cbo.run(Disc(), moody, journal=path, **SETTINGS)
+    assert path.read_bytes() == kept
+
+
+def test_a_changed_line_in_the_middle_is_named(tmp_path):
+    """What is not a torn tail is damage, and nothing is thrown away."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"type":"batch","first":1}\n', *lines[4:]]))
+    with pytest.raises(JournalError, match=r"run\.jsonl, line 4: Object missing required field"):
+        cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    path.write_bytes(b"".join([*lines, lines[1]]))
+    with pytest.raises(JournalError, match="a batch line does not belong here"):
+        read_journal(path)
+    path.write_bytes(lines[0].replace(b'"schema":1', b'"schema":99'))
+    with pytest.raises(JournalError, match="format 99, this version reads 1"):
+        read_journal(path)
+
+
+def test_two_writers_do_not_meet(tmp_path):
+    """A journal that is being written is refused to a second writer."""
+    path = tmp_path / "run.jsonl"
+    with JournalWriter(path), pytest.raises(JournalLocked, match="another process"):
+        cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    assert cbo.run(Disc(), Hill, journal=path, **SETTINGS).status == "complete"
+
+
+def run_into_a_limit(path, limit):
+    """Run with a limit on the size of files: the disk is full in the middle of a line."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    except JournalNotWritten as error:
+        os._exit(0 if "File too large" in str(error) and "intact" in str(error) else 3)
+    os._exit(4)
+
+
+@FORK_WARNING
+@pytest.mark.parametrize("limit", [100, 1000, 1500, 2000])
+def test_a_full_disk_is_a_clear_error_and_what_was_written_is_intact(limit, tmp_path):
+    """The journal holds whole lines only, and the run resumes once there is room."""
+    path = tmp_path / "run.jsonl"
+    child = multiprocessing.get_context("fork").Process(target=run_into_a_limit, args=(path, limit))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+    resumed = cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    assert resumed.digest == cbo.run(Disc(), Hill, **SETTINGS).digest
+
+
+def test_a_path_that_cannot_be_made_is_a_clear_error(tmp_path):
+    """A folder that is a file is named with the reason."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalNotWritten, match=r"cannot create .*run\.jsonl"):
+        cbo.run(Disc(), Hill, journal=tmp_path / "file" / "run.jsonl", **SETTINGS)
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=20))
+@settings(deadline=None)
+def test_numbers_survive_the_journal(values):
+    """Every double comes back with its bits, NaN as NaN."""
+    array = np.array(values)
+    text = json.dumps(to_json_numbers(array), allow_nan=False)
+    back = np.array([float(value) for value in json.loads(text)])
+    assert np.array_equal(back, array, equal_nan=True)
+    assert np.array_equal(np.signbit(back), np.signbit(array) & ~np.isnan(array))
+
+
+def test_the_digest_sees_every_value(tmp_path):
+    """One changed bit in a point, an objective or a constraint gives another digest."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), Hill, journal=path, **SETTINGS)
+    batches = read_journal(path).batches
+    original = digest(batches)
+    for field in ("x", "objective", "constraints"):
+        line = json.loads(path.read_bytes().splitlines()[3])
+        values = np.array(line[field], dtype=float)
+        values.flat[-1] = np.nextafter(values.flat[-1], np.inf)
+        changed = type(batches[2])(
+            **{name: getattr(batches[2], name) for name in batches[2].__struct_fields__}
+            | {field: values.tolist()}
+        )
+        assert digest([*batches[:2], changed, *batches[3:]]) != original
+
+
+KILLS = 200
+
+
+def run_and_acknowledge(path, pipe, workers):
+    """Run in a child and tell the parent every acknowledged evaluation."""
+    cbo.run(
+        Disc(pause=0.0005),
+        StatefulHill,
+        journal=path,
+        workers=workers,
+        callback=lambda progress: os.write(pipe, b"."),
+        **(SETTINGS | {"budget": 60}),
+    )
+    os._exit(0)
+
+
+@FORK_WARNING
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start 200 runs quickly")
+def test_200_kills_lose_nothing(tmp_path):
+    """Killed at random moments, every journal is readable and resumes to the same bytes.
+
+    No evaluation that was acknowledged to the caller is lost.
+    """
+    random = np.random.default_rng(1)
+    settings_ = SETTINGS | {"budget": 60}
+    whole = {}
+    for workers in (None, 2):
+        whole[workers] = tmp_path / f"whole-{workers}.jsonl"
+        cbo.run(Disc(), StatefulHill, journal=whole[workers], workers=workers, **settings_)
+    context = multiprocessing.get_context("fork")
+    interrupted = 0
+    for trial in range(KILLS):
+        workers = (None, 2)[trial % 2]
+        path = tmp_path / f"{trial}.jsonl"
+        reader, writer = os.pipe()
+        child = context.Process(target=run_and_acknowledge, args=(path, writer, workers))
+        child.start()
+        os.close(writer)
+        child.join(float(random.uniform(0, 0.12)))
+        if child.is_alive():
+            os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        acknowledged = len(os.read(reader, 10_000))
+        os.close(reader)
+        contents = read_journal(path) if path.exists() else None
+        written = 0 if contents is None else len(contents.batches)
+        assert written >= acknowledged
+        interrupted += child.exitcode == -signal.SIGKILL
+        cbo.run(Disc(), StatefulHill, journal=path, workers=workers, **settings_)
+        assert without_times(path) == without_times(whole[workers])
+    assert interrupted > KILLS / 4

@@ -1,0 +1,95 @@
+"""Minimising a function of one's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cbo_suite as cbo
+from cbo_suite.errors import EvaluationFailed, InvalidSpace
+from tests.doubles import Hill
+
+
+def disc(x):
+    """Minimise x1 + x2 in a disc of radius 1: the best value is -sqrt(2)."""
+    return x.sum(axis=1), (x**2).sum(axis=1)[:, None] - 1.0
+
+
+def test_the_result_has_scipys_fields():
+    """Point, value, constraints, success, message and number of evaluations."""
+    result = cbo.minimize(
+        disc, [-2, -2], [2, 2], num_constraints=1, budget=400, optimizer=Hill, seed=1
+    )
+    assert result.success
+    assert result.message == "a feasible point was found"
+    assert result.nfev == 400
+    assert result.fun == pytest.approx(-np.sqrt(2), abs=0.05)
+    assert result.constr[0] <= 0
+    assert result.maxcv == 0.0
+    assert np.array_equal(result.x, result.run.best_x)
+    assert result.fun == disc(result.x[None])[0][0]
+
+
+def test_without_constraints_the_objective_alone_will_do():
+    """Both forms give the same run."""
+    arguments = {"budget": 30, "optimizer": Hill}
+    alone = cbo.minimize(lambda x: x.sum(axis=1), [0], [1], **arguments)
+    pair = cbo.minimize(lambda x: (x.sum(axis=1), np.empty((len(x), 0))), [0], [1], **arguments)
+    assert alone.run.digest == pair.run.digest
+    assert alone.success
+
+
+def test_nothing_feasible_is_said_clearly():
+    """Success is False and x is the point of least violation."""
+    result = cbo.minimize(
+        lambda x: (x[:, 0], x + 1.0), [0], [1], num_constraints=1, budget=20, optimizer=Hill
+    )
+    assert not result.success
+    assert "no feasible point was found" in result.message
+    assert result.maxcv == pytest.approx(1.0 + result.run.x.min())
+
+
+def test_a_recommendation_is_what_is_returned():
+    """An optimizer for noisy problems knows better than the least value seen."""
+
+    class Advisor(Hill):
+        """Recommends the second point it was told."""
+
+        def tell(self, x, evaluation):
+            super().tell(x, evaluation)
+            self.told = [*getattr(self, "told", []), *x]
+
+        def recommend(self):
+            return self.told[1]
+
+    result = cbo.minimize(lambda x: x.sum(axis=1), [0, 0], [1, 1], budget=20, optimizer=Advisor)
+    assert np.array_equal(result.x, result.run.x[1])
+
+
+def test_the_budget_bounds_the_design():
+    """By default at most half the budget goes into the initial design."""
+    for budget, n_init in ((1, 1), (8, 4), (100, 10)):
+        result = cbo.minimize(lambda x: x.sum(axis=1), [0], [1], budget=budget, optimizer=Hill)
+        assert result.run.task.n_init == n_init
+        assert result.nfev == budget
+    wide = cbo.minimize(lambda x: x.sum(axis=1), [0] * 20, [1] * 20, optimizer=Hill)
+    assert wide.run.task.n_init == 40
+
+
+def test_a_function_that_always_fails_says_why():
+    """The error of the user's own function is in the message."""
+    with pytest.raises(EvaluationFailed, match="NameError: no such simulator"):
+        cbo.minimize(failing, [0], [1], optimizer=Hill)
+    with pytest.raises(EvaluationFailed, match=r"cannot unpack|not enough values"):
+        cbo.minimize(lambda x: [1.0], [0], [1], num_constraints=1, optimizer=Hill)
+
+
+def failing(x):
+    """Fail."""
+    raise NameError("no such simulator")
+
+
+def test_swapped_bounds_are_noticed():
+    """The message asks the likely question."""
+    with pytest.raises(InvalidSpace, match="did you swap"):
+        cbo.minimize(disc, [2, 2], [-2, -2], num_constraints=1)

@@ -1,0 +1,196 @@
+"""Records: what is kept of a run, strict reading, canonical writing."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cbo_suite as cbo
+from cbo_suite.errors import RecordError
+from cbo_suite.journal import read_journal
+from cbo_suite.protocols import Evaluation
+from cbo_suite.records import (
+    decode_record,
+    encode_record,
+    improvements,
+    make_record,
+    read_records,
+    write_records,
+)
+from tests.doubles import Disc, Hill, Scripted, defective
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """The record of a short run."""
+    path = tmp_path_factory.mktemp("runs") / "run.jsonl"
+    cbo.run("toy-2d-v1", "random-search", budget=25, n_init=5, batch_size=3, seed=2, journal=path)
+    return make_record(read_journal(path))
+
+
+@pytest.fixture(scope="module")
+def run():
+    """The run itself."""
+    return cbo.run("toy-2d-v1", "random-search", budget=25, n_init=5, batch_size=3, seed=2)
+
+
+def test_a_record_holds_what_the_run_found(record, run):
+    """Values, feasibility, improvements and the digest are those of the run."""
+    assert record.task == run.task
+    assert np.array_equal(record.objectives, run.objective)
+    assert np.array_equal(record.violations, run.evaluation.violation)
+    assert record.feasible == "".join(str(int(f)) for f in run.evaluation.feasible)
+    assert record.digest == run.digest
+    assert record.improvements[-1].index == run.best_index
+    assert np.array_equal(record.improvements[-1].x, run.best_x)
+    assert {"cbo-suite", "python", "numpy"} <= record.versions.keys()
+    assert {"system", "architecture", "processor", "cores"} == record.machine.keys()
+
+
+def test_reading_and_writing_are_inverse(record, tmp_path):
+    """A file of records is read back equal, in the order of the tasks, byte for byte."""
+    later = msgspec.structs.replace(record, task=msgspec.structs.replace(record.task, seed=10))
+    path = tmp_path / "runs.jsonl"
+    write_records(path, [later, record])
+    assert list(read_records(path)) == [record, later]
+    before = path.read_bytes()
+    write_records(path, read_records(path))
+    assert path.read_bytes() == before
+
+
+def test_failures_are_on_record(tmp_path):
+    """A failed run and values that are not finite have their place."""
+    path = tmp_path / "run.jsonl"
+    odd = Scripted(
+        lambda x: (np.where(x[:, 0] > 0, np.nan, x[:, 0]), np.where(x > 0.5, np.inf, -1.0)[:, 1:])
+    )
+    broken = defective(ask=lambda self, n: 1 / 0 if self.asks > 9 else Hill.ask(self, n))
+    with pytest.raises(cbo.errors.OptimizerFailed):
+        cbo.run(odd, broken, budget=30, n_init=10, journal=path)
+    record = make_record(read_journal(path))
+    assert record.status == "failed"
+    assert "ZeroDivisionError" in record.error
+    assert "nan" in record.objective
+    assert "inf" in record.violation
+    assert decode_record(encode_record(record)) == record
+
+
+def test_a_run_that_has_not_ended_has_no_record(tmp_path):
+    """The message says what to do."""
+    path = tmp_path / "run.jsonl"
+    cbo.run(Disc(), Hill, budget=10, n_init=2, journal=path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(RecordError, match="has not ended: resume it first"):
+        make_record(read_journal(path))
+
+
+def edit(record, **changes):
+    """Return the line of a record with fields changed."""
+    return json.dumps(json.loads(encode_record(record)) | changes).encode()
+
+
+MALFORMED = {
+    "empty": (lambda r: b"", "Input data was truncated"),
+    "truncated": (lambda r: encode_record(r)[:-20], "malformed|truncated"),
+    "byte order mark": (lambda r: b"\xef\xbb\xbf" + encode_record(r), "malformed"),
+    "utf-16": (lambda r: encode_record(r).decode().encode("utf-16"), "malformed"),
+    "not an object": (lambda r: b"[]", "Expected `object`"),
+    "unknown key": (lambda r: edit(r, more=1), "unknown field `more`"),
+    "missing key": (lambda r: encode_record(r).replace(b'"digest"', b'"digset"'), "digset"),
+    "nan literal": (lambda r: edit(r, seconds_optimizer=float("nan")), "malformed"),
+    "infinity literal": (lambda r: edit(r, seconds_optimizer=float("inf")), "malformed"),
+    "1e999": (lambda r: encode_record(r).replace(b'"seed":2', b'"seed":1e999'), "out of range"),
+    "float seed": (lambda r: encode_record(r).replace(b'"seed":2', b'"seed":2.5'), "seed"),
+    "negative budget": (lambda r: encode_record(r).replace(b'"budget":25', b'"budget":-1'), "budg"),
+    "string for number": (lambda r: edit(r, seconds_optimizer="1"), "Expected `float`"),
+    "string for value": (lambda r: edit(r, objective=["1"] * 25), "Invalid enum value"),
+    "duplicate key": (lambda r: encode_record(r)[:-2] + b',"schema":1}', "'schema' stands there t"),
+    "nested duplicate": (
+        lambda r: encode_record(r).replace(b'"seed":2', b'"seed":2,"seed":2'),
+        "'seed' stands there twice",
+    ),
+    "deep nesting": (
+        lambda r: edit(r).replace(b'"options": {}', b'"options": {"a": ' + b"[" * 10**5),
+        "recursion",
+    ),
+    "other schema": (lambda r: edit(r, schema=2), "schema"),
+    "bad digest": (lambda r: edit(r, digest="xyz"), "digest"),
+    "bad feasible": (lambda r: edit(r, feasible="2" * 25), "feasible"),
+    "wrong feasible": (lambda r: edit(r, feasible="0" * 25), "field feasible: it disagrees"),
+    "short violation": (lambda r: edit(r, violation=[0.0]), "field violation: objective, viola"),
+    "negative violation": (lambda r: edit(r, violation=[-1.0] * 25), "field violation: a total"),
+    "too many": (lambda r: edit(r, objective=[1.0] * 26), "26 evaluations, the budget is 25"),
+    "too few": (lambda r: edit(r, objective=[1.0] * 5), "5 evaluations of a complete run"),
+    "no improvement": (lambda r: edit(r, improvements=[]), "field improvements"),
+    "negative seconds": (lambda r: edit(r, seconds_evaluation=-1.0), "seconds_evaluation"),
+    "finite violation of nan": (
+        lambda r: edit(r, objective=["nan", *r.objective[1:]]),
+        "field violation: an objective that is not finite",
+    ),
+    "long name": (lambda r: edit(r, machine={"a" * 301: "b"}), "machine"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_records_are_refused(name, record, tmp_path):
+    """Each is refused with the file and the reason."""
+    make, message = MALFORMED[name]
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(encode_record(record) + make(record) + b"\n")
+    with pytest.raises(RecordError, match=message) as caught:
+        list(read_records(path))
+    assert str(caught.value).startswith(f"{path}, line 2")
+
+
+def test_another_objective_in_an_improvement_is_found(record):
+    """The list of values and the improvements must agree to the bit."""
+    steps = json.loads(encode_record(record))["improvements"]
+    steps[0]["objective"] = float(np.nextafter(steps[0]["objective"], np.inf))
+    with pytest.raises(RecordError, match=r"the objective at \d+ differs"):
+        decode_record(edit(record, improvements=steps))
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_no_bytes_raise_anything_else(data):
+    """Random bytes are refused, never crash."""
+    with pytest.raises(RecordError):
+        decode_record(data)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_mutated_records_are_read_or_refused(record, data):
+    """A byte changed anywhere is refused or gives a record that is written back."""
+    raw = bytearray(encode_record(record))
+    place = data.draw(st.integers(0, len(raw) - 2))
+    raw[place] = data.draw(st.integers(0, 255))
+    try:
+        changed = decode_record(bytes(raw))
+    except RecordError:
+        return
+    assert decode_record(encode_record(changed)) == changed
+
+
+values = st.lists(
+    st.tuples(st.floats(-5, 5, width=16) | st.just(np.nan), st.floats(-1, 2, width=16)), max_size=20
+)
+
+
+@given(values)
+@settings(deadline=None)
+def test_improvements_are_the_running_best(pairs):
+    """An evaluation is listed iff it is the best of all up to it, and finite."""
+    table = np.array(pairs).reshape(-1, 2)
+    evaluation = Evaluation(table[:, 0], table[:, 1:])
+    expected = []
+    for i in range(len(table)):
+        part = Evaluation(table[: i + 1, 0], table[: i + 1, 1:])
+        if part.best() == i and np.isfinite(part.violation[i]):
+            expected.append(i)
+    assert improvements(evaluation) == expected
