@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cbo_suite.errors import MissingExtra
-from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Space
+from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation
 
 if TYPE_CHECKING:
     import optuna
@@ -171,7 +171,7 @@ def as_pymoo(problem: ConstrainedProblem | str) -> PymooProblem:
 
         def _evaluate(self, x: Array, out: dict[str, Array], *args: Any, **kwargs: Any) -> None:
             """Evaluate points `(n, d)`, objective and constraints in one call."""
-            evaluation = source.evaluate(_clip_rounding(space, x))
+            evaluation = source.evaluate(space.snap(np.asarray(x, dtype=float)))
             out["F"] = evaluation.objective[:, None]
             out["G"] = evaluation.constraints
 
@@ -235,15 +235,6 @@ def as_optuna(problem: ConstrainedProblem | str) -> OptunaProblem:
         import optuna  # noqa: F401
 
     return OptunaProblem(_resolve(problem))
-
-
-def _clip_rounding(space: Space, x: Array) -> Array:
-    """Move points `(n, d)` that rounding put outside the box back, and no others."""
-    x = np.asarray(x, dtype=float)
-    margin = 1e-9 * (space.upper - space.lower)
-    almost = (x >= space.lower - margin) & (x <= space.upper + margin)
-    moved: Array = np.where(almost, np.clip(x, space.lower, space.upper), x)
-    return moved
 
 
 def _resolve(problem: ConstrainedProblem | str) -> ConstrainedProblem:

@@ -44,9 +44,6 @@ from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer
 from cbo_suite.results import Run, gather_run
 from cbo_suite.tasks import Task
 
-# Points may leave the box by this share of its width, as rounding does; they are clipped.
-ROUNDING = 1e-9
-
 T = TypeVar("T")
 Factory = Callable[..., Optimizer]
 Callback = Callable[["Progress"], object]
@@ -288,9 +285,7 @@ class Loop:
                 f"it must give 1 to {wanted} points of {space.dim} coordinates each, got an "
                 f"array of shape {x.shape}"
             )
-        margin = ROUNDING * (space.upper - space.lower)
-        almost = (x >= space.lower - margin) & (x <= space.upper + margin)
-        return space.validate(np.where(almost, np.clip(x, space.lower, space.upper), x))
+        return space.validate(space.snap(x))
 
     def guard(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""

@@ -85,6 +85,16 @@ class Space:
         clipped: Array = np.clip(scaled, self.lower, self.upper)
         return clipped
 
+    def snap(self, x: Array) -> Array:
+        """Put points `(n, d)` that rounding has put outside onto the edge; leave all others.
+
+        Rounding is what lies within a billionth of the box's width.
+        """
+        margin = 1e-9 * (self.upper - self.lower)
+        near = (x >= self.lower - margin) & (x <= self.upper + margin)
+        snapped: Array = np.where(near, np.clip(x, self.lower, self.upper), x)
+        return snapped
+
     def validate(self, x: ArrayLike) -> Array:
         """Return `x` as a float64 array of shape `(n, d)` inside the box, or refuse it.
 
