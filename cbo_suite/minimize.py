@@ -98,15 +98,16 @@ def minimize(
     message = "a feasible point was found"
     if not made.evaluation.feasible[best]:
         message = "no feasible point was found: x is the point of least violation"
-    return OptimizeResult(
-        x=made.x[best],
-        fun=float(made.objective[best]),
-        constr=constraints,
-        maxcv=float(np.max(constraints, initial=0.0)),
-        success=bool(made.evaluation.feasible[best]),
-        message=message,
-        nfev=len(made.x),
-        seconds_optimizer=made.seconds_optimizer,
-        seconds_evaluation=made.seconds_evaluation,
-        run=made,
-    )
+    fields: dict[str, Any] = {
+        "x": made.x[best],
+        "fun": float(made.objective[best]),
+        "constr": constraints,
+        "maxcv": float(np.max(constraints, initial=0.0)),
+        "success": bool(made.evaluation.feasible[best]),
+        "message": message,
+        "nfev": len(made.x),
+        "seconds_optimizer": made.seconds_optimizer,
+        "seconds_evaluation": made.seconds_evaluation,
+        "run": made,
+    }
+    return OptimizeResult(**fields)
