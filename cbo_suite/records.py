@@ -23,7 +23,7 @@ from cbo_suite.protocols import Array, Evaluation
 from cbo_suite.results import gather_run
 from cbo_suite.tasks import Task
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 MAX_EVALUATIONS = 1_000_000
 MAX_LINE_BYTES = 64 * 2**20
 
