@@ -57,8 +57,8 @@ def check_optimizer(factory: Callable[..., Optimizer], *, budget: int = _MIN_BUD
 
     Limits are declared as class attributes, and the rules beyond them are skipped:
     `sequential = True` (one point at a time), `max_dim`, `max_batch_size`, and
-    `deterministic_search = True` (the seed makes no difference). An optimizer may also refuse a
-    task with `UnsupportedTask` when it is made.
+    `deterministic_search = True` (the seed makes no difference, or only late in a run). An
+    optimizer may also refuse a task with `UnsupportedTask` when it is made.
 
     Args:
         factory: The class, or anything that is called as `(space, *, budget, batch_size, seed)`.
