@@ -20,11 +20,11 @@ along the radius is exhaustive (tests/golden/derive_witnesses.py); [Yang2013] pr
 Feasible fraction. 0.1683, from 4e7 random points (tests/golden/derive_feasible_fractions.py).
 
 Where public versions disagree. [SCBO] gives the bounds and rounds before objective and constraints,
-as here. BoTorch rounds in the objective only: thinner plates than are paid for become feasible, and
-the least value of that problem is about 5633.95. A length up to 240 moves the optimum to 5850.383,
-and without rounding to 5804.376. pymoo counts the plates in whole sixteenths, 1 to 99, and scales
-the constraints. [Coello2002], which we know through codes that cite it, has a feasible point of
-6059.946, not optimal.
+as here. BoTorch rounds in the objective only: the plates paid for can be thinner than those that
+hold, and the least value of that problem is about 5633.95. A length up to 240 moves the optimum to
+5850.383, and without rounding to 5804.376. pymoo counts the plates in whole sixteenths, 1 to 99,
+and scales the constraints. [Coello2002], which we know through codes that cite it, has a feasible
+point of 6059.946, not optimal.
 
 References:
     [Coello2002] Coello Coello, Mezura-Montes: Constraint-handling in genetic algorithms through
