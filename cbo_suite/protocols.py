@@ -105,7 +105,8 @@ class Space:
             points = np.asarray(x)
             if points.dtype.kind not in "fiub":
                 raise TypeError(f"dtype {points.dtype}")
-            points = points.astype(float)
+            # Row by row in memory, because sums over a row round by the order they are made in.
+            points = points.astype(float, order="C")
         except (TypeError, ValueError) as error:
             raise InvalidPoint(f"points must be real numbers, got {error}") from error
         if points.ndim != 2 or points.shape[1] != self.dim:
@@ -170,18 +171,25 @@ class Evaluation(NamedTuple):
         return int(np.lexsort((objective, self.violation))[0])
 
 
-class BestKnown(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class BestKnown:
     """The best feasible point that is known of a problem.
 
     Attributes:
         objective: Its objective value.
-        x: The point, shape `(d,)`, which evaluates to that value and is feasible.
+        x: The point, shape `(d,)`, read-only, which evaluates to that value and is feasible.
         source: Where it comes from.
     """
 
     objective: float
     x: Array
     source: str
+
+    def __post_init__(self) -> None:
+        """Keep a read-only copy of the point."""
+        point = np.array(self.x, dtype=float)
+        point.setflags(write=False)
+        object.__setattr__(self, "x", point)
 
 
 @runtime_checkable

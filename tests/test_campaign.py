@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cbo_suite.problems import PROBLEMS
 
 from cbo_suite.campaign import (
     journal_path,
@@ -16,6 +15,7 @@ from cbo_suite.campaign import (
 )
 from cbo_suite.errors import UnknownId
 from cbo_suite.leaderboard import read_folder
+from cbo_suite.problems import PROBLEMS
 from cbo_suite.tasks import PAPER, SUITES, Task, get_suite, make_tasks
 
 

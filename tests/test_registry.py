@@ -11,12 +11,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from cbo_suite.optimizers import OPTIMIZERS
-from cbo_suite.problems import PROBLEMS
 
 import cbo_suite as cbo
 from cbo_suite import registry
 from cbo_suite.errors import CboError, DuplicateId, MissingExtra, UnknownId
+from cbo_suite.optimizers import OPTIMIZERS
+from cbo_suite.problems import PROBLEMS
 from cbo_suite.protocols import OptimizerEntry, ProblemEntry
 
 
