@@ -12,7 +12,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from cbo_suite.errors import ConformanceError, MissingExtra
+from cbo_suite.errors import ConformanceError, MissingExecutable, MissingExtra
 from cbo_suite.protocols import Array, Evaluation
 
 Subject = TypeVar("Subject")
@@ -64,6 +64,7 @@ def run_rules(rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]
 
     Raises:
         MissingExtra: The subject needs a library that is not installed, which breaks no rule.
+        MissingExecutable: The same for an executable.
     """
     findings: dict[str, Finding] = {}
     for rule in rules:
@@ -82,7 +83,7 @@ def _run(rule: Rule[Subject], subject: Subject, earlier: Mapping[str, Finding]) 
         rule.check(subject)
     except RuleSkipped as reason:
         return Finding(rule.name, "skipped", str(reason))
-    except MissingExtra:
+    except (MissingExtra, MissingExecutable):
         raise
     except ConformanceError as broken:
         cause = broken.__cause__

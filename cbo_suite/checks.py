@@ -40,6 +40,7 @@ def check_problem(problem: ConstrainedProblem, *, num_points: int = 7) -> None:
     Raises:
         ConformanceError: It breaks at least one rule; the message lists all of them.
         MissingExtra: It needs a library that is not installed.
+        MissingExecutable: It needs an executable that is not installed.
     """
     findings = problem_report(problem, num_points=num_points)
     raise_broken(str(getattr(problem, "id", type(problem).__name__)), findings)

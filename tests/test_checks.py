@@ -10,7 +10,7 @@ import pytest
 from cbo_suite._problem_rules import PROBLEM_RULES
 from cbo_suite._rules import Finding
 from cbo_suite.checks import check_problem, problem_report
-from cbo_suite.errors import ConformanceError, EvaluationFailed
+from cbo_suite.errors import ConformanceError, EvaluationFailed, MissingExecutable
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
 
 
@@ -343,3 +343,14 @@ def test_number_of_evaluations_follows_num_points(num_points: int) -> None:
     assert Counting.evaluated <= 8 * num_points + 8
     with pytest.raises(ValueError, match="num_points must be at least 1, got 0"):
         check_problem(Counting(), num_points=0)
+
+
+def test_missing_executable_is_no_broken_rule() -> None:
+    """An executable that is not installed says nothing about the problem."""
+
+    class Foreign(Bowl):
+        def compute(self, x: Array) -> Evaluation:
+            raise MissingExecutable("install it first")
+
+    with pytest.raises(MissingExecutable, match="install it first"):
+        check_problem(Foreign())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cbo_suite.checks import check_optimizer, check_problem
-from cbo_suite.errors import MissingExtra
+from cbo_suite.errors import MissingExecutable, MissingExtra
 from cbo_suite.registry import list_optimizers, list_problems, make_problem, optimizer_factory
 
 
@@ -16,7 +16,7 @@ def test_problem_conforms(id_: str) -> None:
         problem = make_problem(id_)
         # Where one evaluation takes long, two points show what seven would.
         check_problem(problem, num_points=7 if getattr(problem, "cheap", True) else 2)
-    except MissingExtra as missing:
+    except (MissingExtra, MissingExecutable) as missing:
         pytest.skip(str(missing))
     (info,) = [info for info in list_problems() if info.id == id_]
     assert problem.id == id_
