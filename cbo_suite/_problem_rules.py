@@ -155,6 +155,17 @@ def _batch(subject: ProblemSubject) -> None:
     )
 
 
+def _layout(subject: ProblemSubject) -> None:
+    """The layout of the points in memory makes no difference."""
+    _require_deterministic(subject)
+    _require_same(
+        subject.problem.evaluate(np.asfortranarray(subject.points)),
+        subject.values,
+        "storing the points column by column",
+        "start with `x = np.ascontiguousarray(x)`, for sums round differently by columns",
+    )
+
+
 def _require_same(got: Evaluation, expected: Evaluation, what: str, advice: str) -> None:
     """Refuse values that differ in a single bit, and say by how much."""
     if same(got, expected):
@@ -263,6 +274,7 @@ PROBLEM_RULES: tuple[Rule[ProblemSubject], ...] = (
     Rule("repeatable", _repeatable, ("evaluation",)),
     Rule("order", _order, ("evaluation", "repeatable")),
     Rule("batch", _batch, ("evaluation", "repeatable")),
+    Rule("layout", _layout, ("evaluation", "repeatable")),
     Rule("input-untouched", _input_untouched, ("evaluation",)),
     Rule("fresh-results", _fresh_results, ("evaluation",)),
     Rule("refuses-shape", _refuses_shape, ("evaluation",)),

@@ -35,7 +35,7 @@ def check_problem(problem: ConstrainedProblem, *, num_points: int = 7) -> None:
 
     Args:
         problem: The problem, made and not its class.
-        num_points: Number of random points; about six times as many evaluations are made.
+        num_points: Number of random points; about ten times as many evaluations are made.
 
     Raises:
         ConformanceError: It breaks at least one rule; the message lists all of them.

@@ -153,6 +153,15 @@ class CountsRows(Bowl):
         return Evaluation(objective + len(x), constraints)
 
 
+class ByColumns(Bowl):
+    """Gives other values for points that are stored column by column."""
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """Let the layout decide, as it does in the last bits of a sum."""
+        objective, constraints = super().evaluate(x)
+        return Evaluation(objective if x.flags.c_contiguous else objective + 1e-12, constraints)
+
+
 class Overwrites(Bowl):
     """Modifies its input."""
 
@@ -243,6 +252,7 @@ BROKEN_PROBLEMS: list[tuple[str, type[Bowl], str]] = [
     ("repeatable", Drifting, "by up to"),
     ("order", FirstIsSpecial, "reversed"),
     ("batch", CountsRows, "one by one changes the values, by up to 6"),
+    ("layout", ByColumns, "column by column changes the values"),
     ("input-untouched", Overwrites, "work on a copy"),
     ("fresh-results", Reuses, "new arrays"),
     ("refuses-shape", OnePointToo, "was evaluated"),
@@ -308,7 +318,13 @@ def test_declared_noise_skips_the_rules_that_compare_values() -> None:
 
     findings = problem_report(Noisy())
     assert rules_that(findings, "failed") == []
-    assert rules_that(findings, "skipped") == ["repeatable", "order", "batch", "best-known"]
+    assert rules_that(findings, "skipped") == [
+        "repeatable",
+        "order",
+        "batch",
+        "layout",
+        "best-known",
+    ]
     assert detail(findings, "order") == "the problem declares deterministic = False"
 
 
@@ -340,7 +356,7 @@ def test_number_of_evaluations_follows_num_points(num_points: int) -> None:
             return super().compute(x)
 
     check_problem(Counting(), num_points=num_points)
-    assert Counting.evaluated <= 8 * num_points + 8
+    assert Counting.evaluated <= 9 * num_points + 8
     with pytest.raises(ValueError, match="num_points must be at least 1, got 0"):
         check_problem(Counting(), num_points=0)
 
