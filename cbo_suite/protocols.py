@@ -220,8 +220,12 @@ class Optimizer(Protocol):
     resume, the harness tells the recorded data to a fresh optimizer, then calls `set_state`: the
     state replaces whatever the tells left behind, so it need not contain the data.
 
+    It may offer `inspect() -> dict` (plain JSON: what it did last, kept in the journal) and
+    `recommend()` (the point, shape `(d,)`, that it would choose at the end).
+
     Limits are declared as class attributes: `sequential = True` (one point at a time, however
-    many workers there are), `max_dim`, `max_batch_size`.
+    many workers there are), `max_dim`, `max_batch_size`; and `deterministic_search = True` if the
+    seed makes no difference.
     """
 
     def ask(self, n: int = 1) -> Array:

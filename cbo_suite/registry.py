@@ -147,7 +147,7 @@ def optimizer_factory(id: str) -> Callable[..., Optimizer]:
         return cast(Optimizer, factory(space, **{**row.options, **options}))
 
     # Limits declared on the class hold for its variants.
-    for name in ("sequential", "max_dim", "max_batch_size"):
+    for name in ("sequential", "max_dim", "max_batch_size", "deterministic_search"):
         if hasattr(factory, name):
             setattr(variant, name, getattr(factory, name))
     return variant

@@ -6,11 +6,11 @@ import functools
 from typing import Any, ClassVar
 
 import pytest
-from cbo_suite.optimizers.random_search import RandomSearch
 
 from cbo_suite._rules import Finding
 from cbo_suite.checks import check_optimizer, optimizer_report
 from cbo_suite.errors import ConformanceError, MissingExtra, UnsupportedTask
+from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.protocols import Array, Space
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def check(target: str) -> None:
         )
     rows = [(finding.rule, finding.outcome, finding.detail) for finding in findings]
     print_table(target, ("rule", "outcome", "detail"), rows)
-    failed = sum(finding.outcome == "failed" for finding in findings)
-    click.echo(f"{len(findings) - failed} of {len(findings)} rules hold")
-    if failed:
+    counts = Counter(finding.outcome for finding in findings)
+    click.echo(f"{counts['ok']} ok, {counts['skipped']} skipped, {counts['failed']} failed")
+    if counts["failed"]:
         raise click.exceptions.Exit(1)
 
 
