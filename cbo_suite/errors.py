@@ -63,6 +63,38 @@ class PartialEvaluation(EvaluationFailed):
         self.failures = dict(failures)
 
 
+class MissingExecutable(CboError, FileNotFoundError):
+    """A problem needs an executable that the user has not supplied."""
+
+
+class WrongExecutable(CboError, ValueError):
+    """An executable is not the one that it should be, or was changed."""
+
+
+class ExecutableFailed(EvaluationFailed):
+    """An executable did not give the values of a point."""
+
+
+class ExecutableTimeout(ExecutableFailed, TimeoutError):
+    """An executable did not end in time and was killed."""
+
+
+class ExecutableCrashed(ExecutableFailed):
+    """An executable could not be started, or ended with a signal or a non-zero status."""
+
+
+class ExecutableFlooded(ExecutableFailed):
+    """An executable wrote more than it may."""
+
+
+class ExecutableLeftProcesses(ExecutableFailed):
+    """An executable ended but left processes behind, which were killed."""
+
+
+class ExecutableOutputInvalid(ExecutableFailed):
+    """An executable ended well but its output is missing, short, long or not finite numbers."""
+
+
 class OptimizerFailed(CboError, RuntimeError):
     """An optimizer raised or broke its contract.
 
