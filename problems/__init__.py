@@ -35,4 +35,7 @@ PROBLEMS: dict[str, ProblemEntry] = {
         "Rosenbrock under Dixon-Price and Levy",
         options={"dim": 5},
     ),
+    "mopta08-124d-v1": ProblemEntry(
+        "cbo_suite.problems.mopta08:Mopta08", 124, 68, "Vehicle design, by its own executable"
+    ),
 }
