@@ -38,4 +38,7 @@ PROBLEMS: dict[str, ProblemEntry] = {
     "mopta08-124d-v1": ProblemEntry(
         "cbo_suite.problems.mopta08:Mopta08", 124, 68, "Vehicle design, by its own executable"
     ),
+    "vehicle-124d-v1": ProblemEntry(
+        "cbo_suite.problems.vehicle:Vehicle", 124, 68, "Synthetic vehicle body"
+    ),
 }
