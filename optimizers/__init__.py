@@ -14,4 +14,90 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
     "sobol-search": OptimizerEntry(
         "cbo_suite.optimizers.random_search:SobolSearch", "Scrambled Sobol points"
     ),
+    "cobyla": OptimizerEntry(
+        "cbo_suite.optimizers.cobyla:Cobyla", "Linear models on a simplex (SciPy)"
+    ),
+    "cobyqa": OptimizerEntry(
+        "cbo_suite.optimizers.cobyla:Cobyqa", "Quadratic models in a trust region (SciPy)"
+    ),
+    "cma-es": OptimizerEntry(
+        "cbo_suite.optimizers.cma_es:CmaEs", "CMA-ES with the death penalty (pycma)", "cma"
+    ),
+    "cma-es-violation": OptimizerEntry(
+        "cbo_suite.optimizers.cma_es:CmaEs",
+        "CMA-ES, infeasible points ranked by violation (pycma)",
+        "cma",
+        {"handling": "violation"},
+    ),
+    "cma-es-al": OptimizerEntry(
+        "cbo_suite.optimizers.cma_es:CmaEs",
+        "CMA-ES with an augmented Lagrangian (pycma)",
+        "cma",
+        {"handling": "augmented-lagrangian"},
+    ),
+    "scbo": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO: trust region, transforms, Thompson sampling",
+        "scbo",
+    ),
+    "scbo-ei": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO with expected improvement",
+        "scbo",
+        {"acquisition": "ei"},
+    ),
+    "scbo-global": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO without trust region",
+        "scbo",
+        {"trust_region": False},
+    ),
+    "scbo-ei-global": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO with expected improvement, without trust region",
+        "scbo",
+        {"acquisition": "ei", "trust_region": False},
+    ),
+    "scbo-untransformed": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO without transforms",
+        "scbo",
+        {"copula": False, "bilog": False},
+    ),
+    "scbo-untransformed-ei": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO with expected improvement, without transforms",
+        "scbo",
+        {"acquisition": "ei", "copula": False, "bilog": False},
+    ),
+    "scbo-untransformed-global": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO without transforms and trust region",
+        "scbo",
+        {"copula": False, "bilog": False, "trust_region": False},
+    ),
+    "scbo-untransformed-ei-global": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO with expected improvement, without transforms and trust region",
+        "scbo",
+        {"acquisition": "ei", "copula": False, "bilog": False, "trust_region": False},
+    ),
+    "scbo-copula-only": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO that transforms the objective only",
+        "scbo",
+        {"bilog": False},
+    ),
+    "scbo-bilog-only": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO that transforms the constraints only",
+        "scbo",
+        {"copula": False},
+    ),
+    "scbo-no-perturbation": OptimizerEntry(
+        "cbo_suite.optimizers.scbo:SCBO",
+        "SCBO whose candidates leave the centre in every variable",
+        "scbo",
+        {"perturbation": False},
+    ),
 }
