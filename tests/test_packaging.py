@@ -101,6 +101,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
+@pytest.mark.slow
 def test_wheel_is_typed(wheel: Path, tmp_path: Path) -> None:
     """`mypy --strict` finds nothing in the package as it is installed."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
