@@ -16,7 +16,7 @@ test: check
 check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	$(BIN)/python tests/lint_imports.py
 
 benchmark: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks

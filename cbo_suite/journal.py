@@ -28,6 +28,8 @@ except ImportError:  # Windows has no flock; a journal is then not guarded again
     fcntl = None  # type: ignore[assignment]
 
 SCHEMA = 1
+# Windows would otherwise turn every newline into two characters.
+_BINARY = getattr(os, "O_BINARY", 0)
 # JSON has no literal for these; strings keep them apart from each other.
 Number = float | Literal["nan", "inf", "-inf"]
 Status = Literal["ok", "nonfinite", "failed"]
@@ -224,7 +226,7 @@ class JournalWriter:
         is_new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | _BINARY, 0o644)
         except OSError as error:
             raise JournalNotWritten(
                 f"cannot create {self.path}: {error.strerror}; choose a path that can be written"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import msgspec
 
 from cbo_suite.errors import InvalidTask, UnknownId
-from cbo_suite.registry import resolve_problem_id
 
 
 class Protocol(NamedTuple):
@@ -162,13 +161,8 @@ def protocol_of(problem_id: str) -> Protocol:
 def make_tasks(
     problems: Iterable[str], optimizers: Iterable[str], seeds: Iterable[int]
 ) -> list[Task]:
-    """Combine problems, optimizers and seeds at the paper's protocol.
-
-    Raises:
-        UnknownId: No such problem.
-    """
-    ids = [resolve_problem_id(problem) for problem in problems]
+    """Combine problems, by their full ids, with optimizers and seeds at the paper's protocol."""
     return [
         Task(problem, optimizer, *protocol_of(problem), seed)
-        for seed, problem, optimizer in product(seeds, ids, optimizers)
+        for seed, problem, optimizer in product(seeds, problems, optimizers)
     ]

@@ -32,7 +32,7 @@ def test_the_paper_protocol():
     assert PAPER["ackley-10d-v1"] == (200, 1, 10)
     assert PAPER["mopta08-124d-v1"] == (2000, 10, 130)
     assert PAPER["rover-60d-v1"] == (5000, 100, 100)
-    [task] = make_tasks(["toy-2d"], ["random-search"], [3])
+    [task] = make_tasks(["toy-2d-v1"], ["random-search"], [3])
     assert task == Task("toy-2d-v1", "random-search", 100, 1, 10, 3)
     with pytest.raises(UnknownId, match="unknown suite 'qick': choose one of quick"):
         get_suite("qick")
@@ -75,7 +75,7 @@ def test_an_error_ends_its_task_only(tmp_path):
 
 def test_no_folder_of_a_task_leaves_the_campaign():
     """Journals and records lie below the folder."""
-    [task] = make_tasks(["toy-2d"], ["random-search"], [0])
+    [task] = make_tasks(["toy-2d-v1"], ["random-search"], [0])
     for place in (journal_path(Path("runs"), task), record_path(Path("runs"), task)):
         assert place.is_relative_to("runs")
     assert run_task(Task("nothing-1d-v1", "random-search", 5, 1, 1, 0), Path("x")).error
