@@ -136,12 +136,16 @@ class Loop:
                 **self.options,
             ),
         )
-        self.restore_state()
-        while self.told < task.budget:
-            while len(self.under_way) < self.slots and self.may_ask():
-                self.start_group()
-            self.finish_group()
-        return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
+        try:
+            self.restore_state()
+            while self.told < task.budget:
+                while len(self.under_way) < self.slots and self.may_ask():
+                    self.start_group()
+                self.finish_group()
+            return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
+        finally:
+            # Some optimizers hold a thread, which is not left to the garbage collector.
+            getattr(self.optimizer, "close", lambda: None)()
 
     def open_journal(self, writer: JournalWriter) -> End | None:
         """Read what the journal holds, or start it; return the end of a complete run."""

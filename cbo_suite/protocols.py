@@ -220,8 +220,9 @@ class Optimizer(Protocol):
     resume, the harness tells the recorded data to a fresh optimizer, then calls `set_state`: the
     state replaces whatever the tells left behind, so it need not contain the data.
 
-    It may offer `inspect() -> dict` (plain JSON: what it did last, kept in the journal) and
-    `recommend()` (the point, shape `(d,)`, that it would choose at the end).
+    It may offer `inspect() -> dict` (plain JSON: what it did last, kept in the journal),
+    `recommend()` (the point, shape `(d,)`, that it would choose at the end) and `close()` (called
+    once when the run ends, however it ends).
 
     Limits are declared as class attributes: `sequential = True` (one point at a time, however
     many workers there are), `max_dim`, `max_batch_size`; and `deterministic_search = True` if the

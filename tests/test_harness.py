@@ -366,3 +366,27 @@ def test_a_recommendation_is_kept():
             return self.space.lower
 
     assert cbo.run(Disc(), Advisor, budget=5, n_init=1).recommended_x.tolist() == [-1.0, -1.0]
+
+
+def test_optimizers_are_closed_however_a_run_ends():
+    """An optimizer that holds something lets go of it, after success and after failure."""
+    closed = []
+
+    class Holder(Hill):
+        """Remembers that it was closed."""
+
+        def ask(self, n=1):
+            if self.asks == limit:
+                raise RuntimeError("no more")
+            return super().ask(n)
+
+        def close(self):
+            closed.append(self)
+
+    limit = 100
+    cbo.run(Disc(), Holder, budget=5, n_init=1)
+    assert len(closed) == 1
+    limit = 2
+    with pytest.raises(OptimizerFailed):
+        cbo.run(Disc(), Holder, budget=5, n_init=1)
+    assert len(closed) == 2
