@@ -1,0 +1,210 @@
+"""Hyperparameters of a batch of Gaussian processes by maximum marginal likelihood.
+
+A quasi-Newton method with bounds (projected BFGS with a dense inverse Hessian) runs on all models
+at once: every model has its own direction, step length and end, and a model that is done no longer
+costs anything. Likelihoods are computed on the models' device, the small matrices of the method in
+NumPy, whose calls cost less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cbo_suite.optimizers.models.likelihood import negative_log_posterior
+from cbo_suite.protocols import Array
+
+# Doubles of one n x n matrix per model that a chunk of models may take (times about four).
+CHUNK_ELEMENTS = 1 << 24
+# No parameter (a logarithm) moves further than this in one step.
+LARGEST_MOVE = 2.0
+MOST_HALVINGS = 8
+# Share of the differences between length scales that a later fit begins with.
+KEPT_SPREAD = 0.2
+SUFFICIENT_DECREASE = 1e-4
+
+Rows = NDArray[np.intp]
+# (parameters (k, p), rows (k,)) -> values (k,) and gradients (k, p) of these models.
+Evaluate = Callable[[Array, Rows], tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of the hyperparameters, for inputs in the unit cube and standardised outputs.
+
+    Attributes:
+        lengthscale: 4 lets a variable without influence switch itself off.
+        variance: Of the signal.
+        noise: Variance of the noise. Noise-free problems need a tight upper bound: what the model
+            may call noise, it does not have to explain.
+    """
+
+    lengthscale: tuple[float, float] = (0.005, 4.0)
+    variance: tuple[float, float] = (0.05, 20.0)
+    noise: tuple[float, float] = (1e-8, 1e-3)
+
+    def tensors(self, like: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """Lower and upper bounds of the log parameters, each of shape `(d + 2,)`."""
+        rows = [self.lengthscale] * dim + [self.variance, self.noise]
+        lower, upper = torch.tensor(rows, dtype=like.dtype, device=like.device).log().T
+        return lower, upper
+
+
+NOISE_FREE = Bounds()
+NOISY = Bounds(noise=(1e-6, 1.0))
+
+
+def default_parameters(num_models: int, dim: int, bounds: Bounds, like: Tensor) -> Tensor:
+    """Where a fit begins that knows nothing: log parameters, shape `(b, d + 2)`."""
+    low, high = bounds.noise
+    row = [0.5] * dim + [1.0, (low * high) ** 0.5]
+    return torch.tensor(row, dtype=like.dtype, device=like.device).log().expand(num_models, -1)
+
+
+def restart_parameters(parameters: Tensor, bounds: Bounds) -> Tensor:
+    """Where a fit begins that follows an earlier one: close to it, but in no dead end.
+
+    A length scale that has grown long hardly changes the likelihood any more, so a fit that begins
+    there keeps it long whatever the new data say, and noise at its lower bound stays there. So all
+    length scales move most of the way to their median (at most 1), and the noise to its middle.
+    """
+    lengthscale = parameters[:, :-2]
+    middle = lengthscale.clamp_max(0.0).median(dim=1, keepdim=True).values
+    noise = torch.full_like(middle, 0.5 * math.log(bounds.noise[0] * bounds.noise[1]))
+    moved = middle + KEPT_SPREAD * (lengthscale - middle)
+    return torch.cat([moved, parameters[:, -2:-1], noise], dim=1)
+
+
+def fit(
+    x: Tensor, y: Tensor, start: Tensor, bounds: Bounds, *, steps: int, tolerance: float = 1e-2
+) -> tuple[Tensor, Tensor]:
+    """Maximise the penalised marginal likelihood of every model.
+
+    Args:
+        x: Inputs shared by all models, shape `(n, d)`.
+        y: Standardised outputs, shape `(b, n)`.
+        start: Log hyperparameters to begin with, shape `(b, d + 2)`.
+        bounds: Bounds of the hyperparameters.
+        steps: Most steps of a model.
+        tolerance: A model is done when two steps in a row gain less than this many nats each, or
+            when no derivative exceeds it.
+
+    Returns:
+        Log hyperparameters `(b, d + 2)` and the negative penalised log likelihoods `(b,)`,
+        infinite where even the start has no Cholesky factor.
+    """
+    lower, upper = (part.cpu().numpy().astype(float) for part in bounds.tensors(y, x.shape[1]))
+    size = max(1, CHUNK_ELEMENTS // max(1, x.shape[0] ** 2))
+    begin = np.clip(start.cpu().numpy().astype(float), lower, upper)
+    results = []
+    for first in range(0, y.shape[0], size):
+        part = y[first : first + size]
+
+        def evaluate(parameters: Array, rows: Rows, part: Tensor = part) -> tuple[Array, Array]:
+            tensor = torch.as_tensor(parameters, dtype=y.dtype, device=y.device)
+            own = part if len(rows) == part.shape[0] else part[torch.as_tensor(rows)]
+            value, gradient = negative_log_posterior(tensor, x, own)
+            return value.cpu().numpy().astype(float), gradient.cpu().numpy().astype(float)
+
+        own_start = begin[first : first + size]
+        results.append(_minimise(evaluate, own_start, lower, upper, steps, tolerance))
+    best, values = (np.concatenate(parts) for parts in zip(*results, strict=True))
+    return torch.as_tensor(best).to(y), torch.as_tensor(values).to(y)
+
+
+def _minimise(
+    evaluate: Evaluate, start: Array, lower: Array, upper: Array, steps: int, tolerance: float
+) -> tuple[Array, Array]:
+    """Minimise every row of `start` `(b, p)` inside the bounds."""
+    batch, size = start.shape
+    parameters = start.copy()
+    values, gradients = evaluate(parameters, np.arange(batch))
+    inverse_hessian = np.tile(np.eye(size), (batch, 1, 1))
+    fresh = np.ones(batch, dtype=bool)
+    slow = np.zeros(batch, dtype=int)
+    rows = np.flatnonzero(np.isfinite(values))
+    for _ in range(steps):
+        at, slope = parameters[rows], gradients[rows]
+        free = ~((at <= lower) & (slope > 0) | (at >= upper) & (slope < 0))
+        slope = slope * free
+        going = np.abs(slope).max(axis=1) > tolerance
+        rows, at, slope, free = rows[going], at[going], slope[going], free[going]
+        if rows.size == 0:
+            break
+        direction = -np.matmul(inverse_hessian[rows], slope[:, :, None])[:, :, 0] * free
+        uphill = (direction * slope).sum(axis=1) >= 0
+        direction[uphill] = -slope[uphill]
+        fresh[rows[uphill]] = True
+        # A step that knows no curvature moves no parameter by more than one.
+        most = np.where(fresh[rows], 1.0, LARGEST_MOVE)
+        length = most / np.maximum(np.abs(direction).max(axis=1), most)
+        new, new_values, new_gradients = _search(
+            evaluate, rows, at, values[rows], slope, direction, length, lower, upper
+        )
+        gain = values[rows] - new_values
+        moved = gain > 0
+        accepted = rows[moved]
+        bend = new_gradients[moved] - gradients[accepted]
+        _update(inverse_hessian, accepted, new[moved] - at[moved], bend, fresh)
+        parameters[accepted], values[accepted] = new[moved], new_values[moved]
+        gradients[accepted] = new_gradients[moved]
+        slow[rows] = np.where(gain > tolerance, 0, slow[rows] + 1)
+        rows = rows[(slow[rows] < 2) & moved]
+    return parameters, values
+
+
+def _search(
+    evaluate: Evaluate,
+    rows: Rows,
+    at: Array,
+    values: Array,
+    slope: Array,
+    direction: Array,
+    length: Array,
+    lower: Array,
+    upper: Array,
+) -> tuple[Array, Array, Array]:
+    """Halve the step of each row until the value falls enough; a row that fails stays."""
+    new, new_values, new_gradients = at.copy(), values.copy(), slope.copy()
+    todo = np.arange(rows.size)
+    for _ in range(MOST_HALVINGS):
+        trial = np.clip(at[todo] + length[todo, None] * direction[todo], lower, upper)
+        value, gradient = evaluate(trial, rows[todo])
+        promised = (slope[todo] * (trial - at[todo])).sum(axis=1)
+        good = value <= values[todo] + SUFFICIENT_DECREASE * promised
+        done = todo[good]
+        new[done], new_values[done], new_gradients[done] = trial[good], value[good], gradient[good]
+        todo = todo[~good]
+        if todo.size == 0:
+            break
+        length[todo] *= 0.5
+    return new, new_values, new_gradients
+
+
+def _update(
+    inverse_hessian: Array, rows: Rows, change: Array, bend: Array, fresh: NDArray[np.bool_]
+) -> None:
+    """Give the inverse Hessians of `rows` the curvature seen along their last steps, in place."""
+    curvature = (change * bend).sum(axis=1)
+    square = (bend * bend).sum(axis=1)
+    convex = curvature > 1e-10 * square
+    rows, change, bend = rows[convex], change[convex], bend[convex]
+    curvature, square = curvature[convex], square[convex]
+    if rows.size == 0:
+        return
+    first = rows[fresh[rows]]
+    scale = (curvature / square)[fresh[rows]]
+    inverse_hessian[first] = scale[:, None, None] * np.eye(change.shape[1])
+    fresh[first] = False
+    matrix = inverse_hessian[rows]
+    image = np.matmul(matrix, bend[:, :, None])[:, :, 0]
+    weight = (1.0 + (bend * image).sum(axis=1) / curvature) / curvature
+    cross = image[:, :, None] * (change / curvature[:, None])[:, None, :]
+    outer = (weight[:, None] * change)[:, :, None] * change[:, None, :]
+    inverse_hessian[rows] = matrix + outer - cross - cross.transpose(0, 2, 1)

@@ -1,0 +1,304 @@
+"""SCBO: scalable constrained Bayesian optimization.
+
+Source: Eriksson and Poloczek, "Scalable Constrained Bayesian Optimization", AISTATS 2021. One
+trust region follows the best point; inside it, Thompson sampling on Gaussian process models of the
+transformed objective and constraints chooses each batch from a set of candidates. The method card
+is docs/optimizers/scbo.md.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr
+
+from cbo_suite.errors import InvalidTask
+from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
+from cbo_suite.optimizers.scbo.acquisition import Acquisition
+from cbo_suite.optimizers.scbo.archive import Archive
+from cbo_suite.optimizers.scbo.candidates import (
+    PERTURBED_VARIABLES,
+    candidate_count,
+    candidates,
+    sobol,
+)
+from cbo_suite.optimizers.scbo.region import Region
+from cbo_suite.optimizers.scbo.surrogate import Model, Surrogate, Transform
+from cbo_suite.optimizers.scbo.trust_region import RELATIVE_GAIN, TrustRegion, best_index
+from cbo_suite.protocols import Array, Evaluation, Space
+
+__all__ = ["SCBO"]
+
+# Streams of random numbers: one per restart for its design, one per ask for everything else.
+_DESIGN_STREAM, _ASK_STREAM = 0, 1
+# Points of the first design if none was told, as for the paper's small problems.
+_SMALLEST_DESIGN = 10
+
+
+class SCBO:
+    """Trust region, transforms and constrained Thompson sampling; ask and tell."""
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        budget: int,
+        batch_size: int = 1,
+        seed: int = 0,
+        acquisition: str = "ts",
+        trust_region: bool = True,
+        copula: bool = True,
+        bilog: bool = True,
+        perturbation: bool = True,
+        sampler: str = "auto",
+        noisy: bool = False,
+        delta: float = 0.05,
+        n_init: int | None = None,
+        num_candidates: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float64",
+    ) -> None:
+        """Set up the optimizer; the defaults of all options make the paper's SCBO.
+
+        Args:
+            space: The box and the number of constraints.
+            budget: Number of evaluations of the whole run.
+            batch_size: Number q of points that are told together.
+            seed: Fixes all randomness.
+            acquisition: "ts" for Thompson sampling, "ei" for constrained expected improvement.
+            trust_region: False searches the whole box with all data, and never restarts.
+            copula: Whether the objective is mapped to normal quantiles.
+            bilog: Whether the constraints are mapped by the bilog.
+            perturbation: Whether candidates keep variables of the centre in high dimensions.
+            sampler: How Thompson sampling draws: "exact", "pathwise" or "auto" by size.
+            noisy: Whether observations are noisy: then posterior means say what is better.
+            delta: Accepted probability that the point recommended for a noisy problem is
+                infeasible.
+            n_init: Number of points of the design after a restart; by default as many as were
+                told before the first ask.
+            num_candidates: Number r of candidates, min(200 d, 5000) by default.
+            device: Device of the models, such as "cpu" or "cuda".
+            dtype: Precision of the models, "float64" or "float32".
+
+        Raises:
+            InvalidTask: An option has a value that it cannot have.
+        """
+        if dtype not in ("float64", "float32"):
+            raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
+        if not 0.0 < delta < 1.0:
+            raise InvalidTask(f"delta is a probability between 0 and 1, got {delta!r}")
+        self._space, self._budget, self._batch_size, self._seed = space, budget, batch_size, seed
+        self._acquisition = Acquisition(acquisition, sampler)
+        self._local, self._noisy, self._delta = trust_region, noisy, delta
+        share = PERTURBED_VARIABLES / space.dim if perturbation and trust_region else 1.0
+        self._probability = min(1.0, share)
+        self._num_candidates = num_candidates or candidate_count(space.dim)
+        self._n_init = n_init
+        self._transform = Transform(copula, bilog)
+        self._bounds = NOISY if noisy else NOISE_FREE
+        self._like = torch.zeros((), device=device, dtype=getattr(torch, dtype))
+        self._archive = Archive(space)
+        self._asks = 0
+        self._told_first = 0
+        self._inspection: dict[str, Any] = {}
+        self._start_region(0)
+
+    def ask(self, n: int = 1) -> Array:
+        """Propose up to `n` points, shape `(k, d)`."""
+        if self._asks == 0:
+            self._told_first = len(self._archive)
+        self._asks += 1
+        started = time.perf_counter()
+        region, points = self._region, None
+        with torch.inference_mode():
+            if self._region.members and not self._design_left():
+                points = self._choose(n, started)
+        from_model = points is not None and region is self._region
+        if points is None:
+            points = self._design_points(n)
+        x = self._space.from_unit(points)
+        self._archive.ask(x, self._region.number, from_model)
+        return x
+
+    def tell(self, x: Array, evaluation: Evaluation) -> None:
+        """Take in results: cheap, models are fitted when points are asked for."""
+        first = len(self._archive)
+        for offset, asked in enumerate(self._archive.tell(x, evaluation)):
+            if asked is None or asked.region == self._region.number:
+                self._region.add(first + offset, asked is not None and asked.from_model)
+        # A noisy problem is judged by posterior means, which the next ask computes.
+        if not self._noisy:
+            self._judge(self._archive.objective, self._violation())
+
+    def recommend(self) -> Array:
+        """The point that the optimizer recommends, shape `(d,)`, of all that it was told.
+
+        For a noisy problem this is the point of least posterior mean among those that are
+        feasible with probability at least 1 - delta, else the one most probably feasible; the
+        models are fitted to all data. Otherwise it is the best observed point.
+        """
+        archive = self._archive
+        if not len(archive):
+            raise InvalidTask("nothing can be recommended before a result was told")
+        if self._noisy:
+            with torch.inference_mode():
+                best = self._most_credible()
+        else:
+            evaluation = Evaluation(archive.objective, archive.constraints)
+            best = evaluation.best()
+        return self._space.from_unit(archive.x[best])
+
+    def inspect(self) -> dict[str, Any]:
+        """What the last ask did and where the trust region stands, as plain JSON."""
+        trust = self._region.trust
+        return {
+            "length": trust.length,
+            "successes": trust.successes,
+            "failures": trust.failures,
+            "restarts": self._region.number,
+            **self._inspection,
+        }
+
+    def get_state(self) -> dict[str, Any]:
+        """All but the told data, as plain JSON."""
+        return {
+            "asks": self._asks,
+            "told_first": self._told_first,
+            "pending": self._archive.get_state(),
+            "region": self._region.get_state(),
+            "surrogate": self._surrogate.get_state(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` told, after all data of that time were told."""
+        self._asks, self._told_first = state["asks"], state["told_first"]
+        self._start_region(state["region"]["number"])
+        self._archive.set_state(state["pending"])
+        self._region = Region.from_state(state["region"], self._space.dim, self._batch_size)
+        self._surrogate.set_state(state["surrogate"])
+
+    def _start_region(self, number: int) -> None:
+        """Begin a trust region without data."""
+        self._region = Region(number, TrustRegion(self._space.dim, self._batch_size))
+        self._surrogate = self._new_surrogate()
+
+    def _new_surrogate(self) -> Surrogate:
+        """Models that know no data."""
+        return Surrogate(
+            self._space.dim,
+            self._space.num_constraints,
+            self._bounds,
+            self._transform,
+            self._like,
+        )
+
+    def _design_left(self) -> int:
+        """Points of the current region's own design that are still to be asked."""
+        if self._region.number == 0 and self._told_first:
+            return 0
+        return self._design_size() - self._region.design_asked
+
+    def _design_size(self) -> int:
+        """Points of a design: as many as the optimizer began with."""
+        return self._n_init or self._told_first or max(_SMALLEST_DESIGN, 2 * self._space.dim)
+
+    def _design_points(self, n: int) -> Array:
+        """The next points of the region's own design, and of its sequence after that."""
+        # While no result is there, workers that fall free get further points of the sequence.
+        start, left = self._region.design_asked, self._design_left()
+        stop = start + (min(n, left) if left > 0 else n)
+        generator = self._generator(_DESIGN_STREAM, self._region.number)
+        self._region.design_asked = stop
+        self._inspection = {}
+        return sobol(stop, self._space.dim, generator)[start:]
+
+    def _generator(self, stream: int, number: int) -> np.random.Generator:
+        """A generator of its own for each purpose: the state needs no generator."""
+        return np.random.default_rng([self._seed, stream, number])
+
+    def _violation(self) -> Array:
+        """Total violation of every result in transformed units, shape `(n,)`."""
+        archive = self._archive
+        finite = np.isfinite(archive.objective) & np.isfinite(archive.constraints).all(axis=1)
+        excess = np.maximum(self._transform.constraints(archive.constraints), 0.0).sum(axis=1)
+        total: Array = np.where(finite, excess, np.inf)
+        return total
+
+    def _judge(self, objective: Array, violation: Array, gain: float | None = None) -> None:
+        """Count results as successes and failures; a region that ended makes room for a new one."""
+        if not self._local:
+            return
+        self._region.judge(objective, violation, gain)
+        if self._region.trust.finished:
+            self._start_region(self._region.number + 1)
+
+    def _choose(self, n: int, started: float) -> Array | None:
+        """Choose `n` points of the unit cube by the models, None if the region ended instead."""
+        region, archive = self._region, self._archive
+        members = region.members
+        model = self._surrogate.update(
+            archive.x[members], archive.objective[members], archive.constraints[members]
+        )
+        fitted = time.perf_counter()
+        objective, violation = archive.objective, self._violation()
+        if self._noisy:
+            objective, violation = self._posterior_values(model)
+            self._judge(objective, violation, RELATIVE_GAIN)
+            if region is not self._region:
+                return None
+        centre = region.centre(objective, violation)
+        generator = self._generator(_ASK_STREAM, self._asks)
+        lower, upper = np.zeros(self._space.dim), np.ones(self._space.dim)
+        if self._local:
+            lower, upper = region.trust.box(archive.x[centre])
+        points = candidates(
+            max(self._num_candidates, n),
+            archive.x[centre],
+            lower,
+            upper,
+            generator,
+            self._probability,
+        )
+        best = None
+        if violation[centre] == 0.0:
+            transformed = self._transform.objective(archive.objective[members])
+            best = float(transformed[members.index(centre)])
+        chosen, feasible = self._acquisition.choose(
+            model, self._surrogate.tensor(points), n, best, generator
+        )
+        self._inspection = {
+            "centre": self._space.from_unit(archive.x[centre]).tolist(),
+            "feasible_candidates": feasible,
+            "seconds_fit": fitted - started,
+            "seconds_draw": time.perf_counter() - fitted,
+        }
+        selected: Array = points[chosen]
+        return selected
+
+    def _posterior_values(self, model: Model) -> tuple[Array, Array]:
+        """Posterior means of objective and violation at the region's results, over the archive."""
+        count, members = len(self._archive), self._region.members
+        mean, _ = model.predict(self._surrogate.tensor(self._archive.x[members]))
+        objective, violation = np.full(count, np.inf), np.full(count, np.inf)
+        objective[members] = mean[0]
+        constant = sum(max(value, 0.0) for value in model.constants)
+        violation[members] = np.maximum(mean[1:], 0.0).sum(axis=0) + constant
+        return objective, violation
+
+    def _most_credible(self) -> int:
+        """Index of the result to recommend of a noisy problem."""
+        archive = self._archive
+        surrogate = self._new_surrogate()
+        model = surrogate.update(archive.x, archive.objective, archive.constraints)
+        mean, deviation = model.predict(surrogate.tensor(archive.x))
+        scaled = -mean[1:] / np.maximum(deviation[1:], 1e-12)
+        log_feasible = log_ndtr(scaled).sum(axis=0)
+        if any(value > 0.0 for value in model.constants):
+            log_feasible = np.full_like(log_feasible, -np.inf)
+        credible = log_feasible >= np.log1p(-self._delta)
+        if credible.any():
+            return best_index(np.where(credible, mean[0], np.inf), np.zeros(len(archive)))
+        return best_index(mean[0], -log_feasible)

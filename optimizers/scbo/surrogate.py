@@ -1,0 +1,168 @@
+"""The models of a trust region: transforms, hyperparameters, and when they are fitted again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cbo_suite.optimizers.models.batch_gp import BatchGP, kernels
+from cbo_suite.optimizers.models.cholesky import Factor, extend, factorise
+from cbo_suite.optimizers.models.fit import Bounds, default_parameters, fit, restart_parameters
+from cbo_suite.optimizers.models.transforms import (
+    Standardized,
+    bilog,
+    copula,
+    finite_constraints,
+    finite_objective,
+    standardize,
+)
+from cbo_suite.protocols import Array
+
+FIT_STEPS = 40
+FIT_TOLERANCE = 0.02
+# Number of models times cube of the number of data from which a fit is worth saving ...
+EXPENSIVE = 1e9
+# ... until the data grew by this factor; in between, only Cholesky factors are extended.
+REFIT_GROWTH = 1.1
+# Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
+QUANTA = 1000
+
+
+@dataclass(frozen=True)
+class Model:
+    """Models of the objective and the constraints, and the way back from standardised values.
+
+    Attributes:
+        gp: Models of the objective (index 0) and of the constraints that are not constant.
+        offset: Mean of each series before standardisation, shape `(b,)`.
+        scale: Deviation of each series before standardisation, shape `(b,)`.
+        constants: Values of the constraints that never changed.
+    """
+
+    gp: BatchGP
+    offset: Array
+    scale: Array
+    constants: list[float]
+
+    def predict(self, x: Tensor) -> tuple[Array, Array]:
+        """Posterior mean and deviation in transformed units at `(p, d)`: both `(b, p)`."""
+        mean, variance = (part.cpu().numpy().astype(float) for part in self.gp.predict(x))
+        return (
+            self.offset[:, None] + self.scale[:, None] * mean,
+            self.scale[:, None] * np.sqrt(variance),
+        )
+
+
+class Transform:
+    """From observations to what the models see."""
+
+    def __init__(self, use_copula: bool, use_bilog: bool) -> None:
+        """Choose the transforms of the objective and of the constraints."""
+        self._use_copula, self._use_bilog = use_copula, use_bilog
+
+    def objective(self, values: Array) -> Array:
+        """Transformed objective values `(n,)`, all finite."""
+        values = finite_objective(values)
+        return copula(values) if self._use_copula else values
+
+    def constraints(self, values: Array) -> Array:
+        """Transformed constraint values `(n, m)`, all finite."""
+        values = finite_constraints(values)
+        return bilog(values) if self._use_bilog else values
+
+
+class Surrogate:
+    """Fits one model per function to growing data, beginning where it last ended."""
+
+    def __init__(
+        self,
+        dim: int,
+        num_constraints: int,
+        bounds: Bounds,
+        transform: Transform,
+        like: Tensor,
+    ) -> None:
+        """Begin without data; `like` sets device and precision."""
+        self._bounds, self._transform, self._like = bounds, transform, like
+        self._parameters = default_parameters(num_constraints + 1, dim, bounds, like).clone()
+        # Numbers of data at which the factors were made and then extended.
+        self._built: list[int] = []
+        self._factors: list[Factor] = []
+        self._varying: list[int] = []
+
+    def tensor(self, values: Array) -> Tensor:
+        """The values on the models' device, in their precision."""
+        return torch.as_tensor(values, dtype=self._like.dtype, device=self._like.device)
+
+    def update(self, x: Array, objective: Array, constraints: Array) -> Model:
+        """Models of all data: points `(n, d)` of the unit cube, values `(n,)` and `(n, m)`.
+
+        The data of earlier calls come first and in the same order.
+        """
+        transformed = self._transform.constraints(constraints)
+        series = standardize(np.column_stack([self._transform.objective(objective), transformed]))
+        varying = [0, *(int(k) for k in np.flatnonzero(~series.constant) if k > 0)]
+        inputs, outputs = self.tensor(x), self.tensor(series.values[:, varying].T.copy())
+        if self._must_fit(len(x), varying):
+            self._fit(inputs, outputs, varying)
+        self._factorise(inputs)
+        constants = [float(transformed[0, k - 1]) for k in _missing(varying, series)]
+        return Model(
+            BatchGP(inputs, outputs, self._parameters[varying], self._factors),
+            series.mean[varying],
+            series.scale[varying],
+            constants,
+        )
+
+    def _must_fit(self, count: int, varying: list[int]) -> bool:
+        """Whether hyperparameters must follow the data."""
+        if not self._built or varying != self._varying:
+            return True
+        if count == self._built[-1]:
+            return False
+        cheap = len(varying) * count**3 < EXPENSIVE
+        return cheap or count >= REFIT_GROWTH * self._built[0]
+
+    def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
+        """Fit hyperparameters; the Cholesky factors are then to be made anew."""
+        start = self._parameters[varying]
+        if self._built:
+            start = restart_parameters(start, self._bounds)
+        best, _ = fit(x, y, start, self._bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
+        self._parameters[varying] = (best * QUANTA).round() / QUANTA
+        self._built, self._factors, self._varying = [x.shape[0]], [], varying
+
+    def _factorise(self, x: Tensor) -> None:
+        """Bring the Cholesky factors up to date, by the same steps as without interruption."""
+        if self._built[-1] < x.shape[0]:
+            self._built.append(x.shape[0])
+        own = kernels(self._parameters[self._varying])
+        if not self._factors:
+            self._factors = [factorise(kernel, x[: self._built[0]]) for kernel in own]
+        for stop in self._built:
+            if stop > self._factors[0].lower.shape[0]:
+                for index, kernel in enumerate(own):
+                    self._factors[index] = extend(kernel, self._factors[index], x[:stop])
+
+    def get_state(self) -> dict[str, Any]:
+        """Hyperparameters and the history of the factors, as plain JSON."""
+        return {
+            "parameters": (self._parameters * QUANTA).round().int().tolist(),
+            "built": list(self._built),
+            "varying": list(self._varying),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` described; the factors are made again when needed."""
+        self._parameters = self.tensor(np.array(state["parameters"], dtype=float)) / QUANTA
+        self._built = list(state["built"])
+        self._varying, self._factors = list(state["varying"]), []
+
+
+def _missing(varying: list[int], series: Standardized) -> list[int]:
+    """Indices of the constant constraints' series."""
+    return [k for k in range(1, series.values.shape[1]) if k not in varying]

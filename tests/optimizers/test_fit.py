@@ -1,0 +1,138 @@
+"""Fitting hyperparameters: as good as SciPy's L-BFGS-B, inside the bounds, all models at once."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from cbo_suite.optimizers.models.fit import (
+    NOISE_FREE,
+    NOISY,
+    Bounds,
+    default_parameters,
+    fit,
+    restart_parameters,
+)
+from cbo_suite.optimizers.models.likelihood import negative_log_posterior
+
+
+def smooth_data(count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three smooth functions of four variables, one of them constant in two of them."""
+    x = np.random.default_rng(seed).random((count, 4))
+    rows = np.stack(
+        [
+            np.sin(5.0 * x[:, 0]) + x[:, 1] ** 2,
+            np.exp(x).sum(axis=1),
+            np.cos(9.0 * x[:, 2]) * x[:, 3],
+        ]
+    )
+    rows = (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
+    return torch.tensor(x), torch.tensor(rows)
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_as_likely_as_scipy_finds(count: int) -> None:
+    """From the same start the fit is no more than a tenth of a nat behind L-BFGS-B."""
+    x, y = smooth_data(count)
+    start = default_parameters(3, 4, NOISE_FREE, y)
+    _, values = fit(x, y, start, NOISE_FREE, steps=300, tolerance=1e-6)
+    lower, upper = NOISE_FREE.tensors(y, 4)
+    for index in range(3):
+
+        def objective(parameters: np.ndarray, index: int = index) -> tuple[float, np.ndarray]:
+            point = torch.tensor(parameters)[None]
+            value, gradient = negative_log_posterior(point, x, y[index : index + 1])
+            return float(value), gradient[0].numpy()
+
+        found = minimize(
+            objective,
+            start[index].numpy(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(lower.tolist(), upper.tolist(), strict=True)),
+            options={"maxiter": 1000},
+        )
+        assert float(values[index]) <= found.fun + 0.1
+
+
+def test_models_do_not_influence_each_other() -> None:
+    """A model fitted alone gets the same hyperparameters as in a batch."""
+    x, y = smooth_data(30)
+    start = default_parameters(3, 4, NOISE_FREE, y)
+    together, values = fit(x, y, start, NOISE_FREE, steps=20)
+    for index in range(3):
+        part = slice(index, index + 1)
+        alone, value = fit(x, y[part], start[part], NOISE_FREE, steps=20)
+        torch.testing.assert_close(alone[0], together[index], rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(value[0], values[index], rtol=1e-6, atol=1e-6)
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One model at a time, as under a memory limit, gives the same hyperparameters."""
+    x, y = smooth_data(30)
+    start = default_parameters(3, 4, NOISE_FREE, y)
+    whole, _ = fit(x, y, start, NOISE_FREE, steps=10)
+    monkeypatch.setattr("cbo_suite.optimizers.models.fit.CHUNK_ELEMENTS", 1)
+    chunked, _ = fit(x, y, start, NOISE_FREE, steps=10)
+    torch.testing.assert_close(chunked, whole, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [NOISE_FREE, NOISY, Bounds(lengthscale=(0.4, 0.6))])
+def test_bounds_hold(bounds: Bounds) -> None:
+    """Whatever the data say, the hyperparameters stay inside."""
+    x, y = smooth_data(25)
+    parameters, _ = fit(x, y, default_parameters(3, 4, bounds, y), bounds, steps=60)
+    lower, upper = bounds.tensors(y, 4)
+    assert bool(((parameters >= lower) & (parameters <= upper)).all())
+
+
+def test_noise_is_found_when_allowed() -> None:
+    """Noise of variance 0.25 in standardised data is told from the signal."""
+    generator = np.random.default_rng(3)
+    x = torch.tensor(generator.random((150, 1)))
+    signal = torch.sin(6.0 * x[:, 0])
+    y = signal + 0.5 * torch.tensor(generator.standard_normal(150))
+    y = ((y - y.mean()) / y.std())[None]
+    parameters, _ = fit(x, y, default_parameters(1, 1, NOISY, y), NOISY, steps=60)
+    assert 0.2 < float(parameters[0, -1].exp()) < 0.6
+
+
+def test_a_variable_without_influence_switches_off() -> None:
+    """Its length scale grows long, that of the others does not."""
+    x, y = smooth_data(60)
+    parameters, _ = fit(x, y[:1], default_parameters(1, 4, NOISE_FREE, y), NOISE_FREE, steps=100)
+    lengthscale = parameters[0, :4].exp()
+    assert float(lengthscale[2:].min()) > 2.0
+    assert float(lengthscale[0]) < 1.0
+
+
+@pytest.mark.parametrize(
+    "y", [torch.zeros(2, 6), torch.full((2, 6), 3.0)], ids=["zeros", "constant"]
+)
+def test_data_without_information(y: torch.Tensor) -> None:
+    """Constant outputs and duplicated inputs give finite hyperparameters."""
+    x = torch.full((6, 2), 0.5, dtype=torch.float64)
+    y = y.to(torch.float64)
+    parameters, values = fit(x, y, default_parameters(2, 2, NOISE_FREE, y), NOISE_FREE, steps=30)
+    assert bool(parameters.isfinite().all())
+    assert bool(values.isfinite().all())
+
+
+def test_a_start_without_factor_is_returned() -> None:
+    """Inputs that are not finite have no likelihood: the start comes back, marked infinite."""
+    x = torch.full((4, 2), torch.nan, dtype=torch.float64)
+    y = torch.zeros(1, 4, dtype=torch.float64)
+    start = default_parameters(1, 2, NOISE_FREE, y)
+    parameters, values = fit(x, y, start, NOISE_FREE, steps=5)
+    torch.testing.assert_close(parameters, start)
+    assert bool(values.isinf().all())
+
+
+def test_restart_leaves_dead_ends() -> None:
+    """Long length scales come back to the others, the noise to the middle of its bounds."""
+    earlier = torch.tensor([[0.1, 0.1, 4.0, 2.0, 1e-8]], dtype=torch.float64).log()
+    start = restart_parameters(earlier, NOISE_FREE).exp()[0]
+    np.testing.assert_allclose(start[:2], 0.1, rtol=1e-9)
+    assert float(start[2]) == pytest.approx(0.1 * 40**0.2)
+    assert float(start[3]) == pytest.approx(2.0)
+    assert float(start[4]) == pytest.approx((1e-8 * 1e-3) ** 0.5)
