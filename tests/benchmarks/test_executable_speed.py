@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from cbo_suite.errors import ExecutableTimeout
 from cbo_suite.problems.executable import evaluate_points
@@ -26,9 +26,7 @@ def children_seconds() -> float:
     return times.children_user + times.children_system
 
 
-def test_supervision_costs_a_few_starts_of_python(
-    benchmark: BenchmarkFixture, tmp_path: Path
-) -> None:
+def test_supervision_costs_a_few_starts_of_python(benchmark: Any, tmp_path: Path) -> None:
     """A supervised call of a tiny program takes less than five times a bare Python.
 
     Such a start takes some 10 ms where a call of the genuine MOPTA08 takes 160 ms.
@@ -55,7 +53,7 @@ def test_supervision_costs_a_few_starts_of_python(
 
 @pytest.mark.parametrize("hang", ["sleep 1000", "trap '' TERM; (setsid sleep 1000 &); sleep 1000"])
 def test_a_hanging_call_ends_within_two_seconds_of_its_timeout(
-    benchmark: BenchmarkFixture, tmp_path: Path, hang: str
+    benchmark: Any, tmp_path: Path, hang: str
 ) -> None:
     """Also one that ignores signals and has a child in another session."""
     path = script(tmp_path / "hang", "", good=hang)

@@ -12,6 +12,7 @@ SciPy's SLSQP, which pays 124 evaluations for a gradient.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize
@@ -56,9 +57,9 @@ class Counted:
             )
         return self.known[point.tobytes()]
 
-    def solve(self, method: str, options: dict[str, float]) -> None:
+    def solve(self, method: Literal["SLSQP", "COBYLA"], options: Any) -> None:
         """Run one of SciPy's solvers from the best point of the design."""
-        constraint = {"type": "ineq", "fun": lambda x: -self(x).constraints[0]}
+        constraint: Any = {"type": "ineq", "fun": lambda x: -self(x).constraints[0]}
         try:
             minimize(
                 lambda x: float(self(x).objective[0]),

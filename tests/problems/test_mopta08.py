@@ -29,7 +29,6 @@ from cbo_suite.errors import (
     PartialEvaluation,
     WrongExecutable,
 )
-from cbo_suite.problems import mopta08_install
 from cbo_suite.problems.mopta08 import Mopta08
 from cbo_suite.problems.mopta08_install import data_folder, install, locate, reference_points
 from tests.problems.stand_ins import BAD, batch, compile_c, references, script, values
@@ -52,9 +51,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's own installation out of the tests, and the tests out of it."""
     monkeypatch.delenv("CBO_MOPTA08", raising=False)
-    monkeypatch.setattr(
-        mopta08_install.platformdirs, "user_data_path", lambda *names, **options: tmp_path / "data"
-    )
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **options: tmp_path / "data")
     return tmp_path / "data"
 
 
