@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -47,16 +46,14 @@ def descend(vehicle: Vehicle, start: Array) -> tuple[float, Array]:
         slopes: Array = -(values[:DIM] - values[DIM:]).T / span
         return slopes
 
-    constraint: Any = {"type": "ineq", "fun": slack, "jac": slack_slopes}
-    options: Any = {"maxiter": 400, "ftol": 1e-9}
-    result = minimize(
+    result = minimize(  # type: ignore[call-overload] # its stubs know no constraint with slopes
         lambda x: float(mass @ x),
         start,
         jac=lambda x: mass,
         bounds=[(0.0, 1.0)] * DIM,
         method="SLSQP",
-        constraints=constraint,
-        options=options,
+        constraints={"type": "ineq", "fun": slack, "jac": slack_slopes},
+        options={"maxiter": 400, "ftol": 1e-9},
     )
     x = np.round(np.clip(result.x, 0.0, 1.0), 12)
     evaluation = vehicle.evaluate(x[None, :])
