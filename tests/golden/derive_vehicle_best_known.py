@@ -46,7 +46,7 @@ def descend(vehicle: Vehicle, start: Array) -> tuple[float, Array]:
         slopes: Array = -(values[:DIM] - values[DIM:]).T / span
         return slopes
 
-    result = minimize(  # type: ignore[call-overload] # its stubs know no constraint with slopes
+    result = minimize(  # type: ignore[call-overload] # the stubs refuse these types
         lambda x: float(mass @ x),
         start,
         jac=lambda x: mass,
