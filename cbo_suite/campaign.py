@@ -14,7 +14,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from cbo_suite.errors import CboError, JournalError
+from cbo_suite.errors import CboError, JournalError, UnsupportedTask
 from cbo_suite.harness import run
 from cbo_suite.journal import Contents, read_journal
 from cbo_suite.records import make_record, write_records
@@ -32,12 +32,14 @@ class Outcome(NamedTuple):
         best_objective: Objective value of its best point, NaN if there is none.
         feasible: Whether that point is feasible.
         error: What went wrong, "" if nothing did.
+        skipped: Why the task was not run, "" if it was.
     """
 
     task: Task
     best_objective: float
     feasible: bool
-    error: str
+    error: str = ""
+    skipped: str = ""
 
 
 def journal_path(folder: Path, task: Task) -> Path:
@@ -94,9 +96,11 @@ def run_task(task: Task, folder: Path) -> Outcome:
             workers=task.workers,
             journal=journal_path(folder, task),
         )
+    except UnsupportedTask as reason:
+        return Outcome(task, float("nan"), False, skipped=str(reason))
     except CboError as error:
-        return Outcome(task, float("nan"), False, str(error))
-    return Outcome(task, done.best_objective, done.feasible, "")
+        return Outcome(task, float("nan"), False, error=str(error))
+    return Outcome(task, done.best_objective, done.feasible)
 
 
 def write_campaign_records(tasks: Iterable[Task], folder: Path) -> list[Path]:

@@ -130,13 +130,13 @@ SUITES: dict[str, Suite] = {
     "quick": Suite(
         "the six small problems, a few minutes on two cores",
         _LOW_DIMENSIONAL,
-        ("random-search", "sobol-search"),
+        ("random-search", "sobol-search", "cobyla", "cma-es", "scbo"),
         range(10),
     ),
     "paper": Suite(
-        "every problem of the paper, 30 replications",
+        "every problem and method of the paper, 30 replications: days of computing",
         tuple(id_ for id_ in PAPER if id_ not in ("rover-60d-alt-v1", "vehicle-124d-v1")),
-        ("random-search",),
+        ("scbo", "cei", "pesc", "slack", "cobyla", "cma-es", "random-search"),
         range(30),
     ),
 }

@@ -79,3 +79,15 @@ def test_no_folder_of_a_task_leaves_the_campaign():
     for place in (journal_path(Path("runs"), task), record_path(Path("runs"), task)):
         assert place.is_relative_to("runs")
     assert run_task(Task("nothing-1d-v1", "random-search", 5, 1, 1, 0), Path("x")).error
+
+
+def test_what_an_optimizer_cannot_handle_is_skipped_with_the_reason(tmp_path, monkeypatch):
+    """A declared limit is no failure."""
+    from cbo_suite.optimizers.random_search import RandomSearch
+
+    monkeypatch.setattr(RandomSearch, "max_dim", 1, raising=False)
+    [task] = make_tasks(["toy-2d-v1"], ["random-search"], [0])
+    outcome = run_task(task, tmp_path)
+    assert outcome.error == ""
+    assert "at most 1 dimensions, the problem has 2" in outcome.skipped
+    assert list(tmp_path.iterdir()) == []

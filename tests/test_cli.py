@@ -98,7 +98,7 @@ def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
     monkeypatch.setitem(tasks.SUITES, "small", small)
     done = cbo("run", "--suite", "small", "--jobs", "2")
     assert done.exit_code == 0, done.output
-    assert "8 of 8 runs done, 4 record files" in done.output
+    assert "8 of 8 runs done, 0 skipped, 0 failed, 4 record files" in done.output
     built = cbo("leaderboard", "build", "--runs", "runs/small", "--out", "board")
     assert built.exit_code == 0, built.output
     assert "random-search" in built.output

@@ -126,7 +126,7 @@ def _run_suite(name: str, out: Path, jobs: int) -> None:
 
     tasks = get_suite(name).tasks()
     folder = out / name
-    failures = []
+    outcomes = []
     start = time.monotonic()
     with make_progress() as bar:
         line = bar.add_task(f"suite {name}", total=len(tasks), note="")
@@ -135,12 +135,18 @@ def _run_suite(name: str, out: Path, jobs: int) -> None:
             if not bar.console.is_terminal:
                 left = (time.monotonic() - start) / number * (len(tasks) - number)
                 click.echo(f"{number}/{len(tasks)} {_outcome(outcome)}, {left:.0f} s left")
-            if outcome.error:
-                failures.append(outcome)
+            outcomes.append(outcome)
     paths = write_campaign_records(tasks, folder)
+    for reason in sorted({outcome.skipped for outcome in outcomes if outcome.skipped}):
+        click.echo(f"skipped: {reason}")
+    failures = [outcome for outcome in outcomes if outcome.error]
     for failure in failures:
         click.echo(f"failed: {failure.task.name}: {failure.error}", err=True)
-    click.echo(f"{len(tasks) - len(failures)} of {len(tasks)} runs done, {len(paths)} record files")
+    skipped = sum(bool(outcome.skipped) for outcome in outcomes)
+    click.echo(
+        f"{len(tasks) - len(failures) - skipped} of {len(tasks)} runs done, {skipped} skipped, "
+        f"{len(failures)} failed, {len(paths)} record files"
+    )
     click.echo(f"records: {folder}")
     if failures:
         raise click.exceptions.Exit(1)
@@ -148,7 +154,7 @@ def _run_suite(name: str, out: Path, jobs: int) -> None:
 
 def _outcome(outcome: Outcome) -> str:
     """Write how a task ended."""
-    if outcome.error:
-        return f"{outcome.task.name}: failed"
+    if outcome.error or outcome.skipped:
+        return f"{outcome.task.name}: {'failed' if outcome.error else 'skipped'}"
     found = f"{outcome.best_objective:.6g}" if outcome.feasible else "infeasible"
     return f"{outcome.task.name}: {found}"
