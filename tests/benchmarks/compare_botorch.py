@@ -1,0 +1,236 @@
+"""SCBO against SCBO from BoTorch's own parts: `python -m tests.benchmarks.compare_botorch`.
+
+Both sides run in one process, on one thread, on the same data. Times are seconds of the processor
+(`time.process_time`), which other programs on the machine change little. Set OMP_NUM_THREADS=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+import cbo_suite
+from cbo_suite.design import initial_design
+from cbo_suite.optimizers.scbo import SCBO
+from cbo_suite.optimizers.scbo.candidates import candidate_count, candidates
+from cbo_suite.optimizers.scbo.trust_region import TrustRegion
+from cbo_suite.protocols import Array, Evaluation
+from tests.benchmarks.batch_gp_table import table_rows
+from tests.benchmarks.botorch_scbo import BotorchSCBO, draw_one, fit_one
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+
+class Case(NamedTuple):
+    """A problem and the paper's protocol for it.
+
+    Attributes:
+        problem: Its id.
+        n_init: Points of the initial design.
+        budget: Number of evaluations.
+        batch_size: Points of a batch.
+        counts: Numbers of data at which an iteration of the rival is timed.
+    """
+
+    problem: str
+    n_init: int
+    budget: int
+    batch_size: int
+    counts: tuple[int, ...]
+
+
+CASES = {
+    "ackley": Case("ackley-10d-v1", 10, 200, 1, (20, 60, 110, 160, 199)),
+    "keane": Case("keane-30d-v1", 100, 1000, 50, (100, 300, 500, 700, 950)),
+}
+# Iterations of ours this near to one of the rival's are averaged, for q = 1.
+WINDOW = 5
+VEHICLE_DATA, VEHICLE_BATCH = 500, 10
+
+
+class Step(NamedTuple):
+    """One iteration of a run: data told and state before it, and the seconds that it took."""
+
+    told: int
+    state: dict[str, Any]
+    seconds: float
+
+
+class Trajectory(NamedTuple):
+    """A whole run."""
+
+    x: Array
+    evaluation: Evaluation
+    steps: list[Step]
+
+    @property
+    def best(self) -> float:
+        """The best feasible objective, infinite if there is none."""
+        index = self.evaluation.best()
+        return (
+            float(self.evaluation.objective[index]) if self.evaluation.feasible[index] else np.inf
+        )
+
+
+def timed(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
+    """Result of a call, and the seconds that the processor spent on it."""
+    started = time.process_time()
+    result = function(*arguments)
+    return result, time.process_time() - started
+
+
+def run(factory: type[SCBO], case: Case, seed: int, budget: int | None = None) -> Trajectory:
+    """Run a whole loop from the task's own initial design."""
+    problem = cbo_suite.make_problem(case.problem)
+    budget = budget or case.budget
+    optimizer = factory(problem.space, budget=budget, batch_size=case.batch_size, seed=seed)
+    x = initial_design(problem.id, problem.space, case.n_init, seed)
+    evaluation = problem.evaluate(x)
+    optimizer.tell(x, evaluation)
+    steps = []
+    while len(x) < budget:
+        count, state = len(x), optimizer.get_state()
+        size = min(case.batch_size, budget - count)
+        new, seconds = timed(optimizer.ask, size)
+        result = problem.evaluate(new)
+        optimizer.tell(new, result)
+        steps.append(Step(count, state, seconds))
+        x = np.concatenate([x, new])
+        evaluation = Evaluation(
+            np.concatenate([evaluation.objective, result.objective]),
+            np.concatenate([evaluation.constraints, result.constraints]),
+        )
+    return Trajectory(x, evaluation, steps)
+
+
+def rival_seconds(case: Case, trajectory: Trajectory, step: Step, seed: int) -> float:
+    """Seconds of the rival for the iteration that ours made in `step`: same data, same box."""
+    problem = cbo_suite.make_problem(case.problem)
+    rival = BotorchSCBO(problem.space, budget=case.budget, batch_size=case.batch_size, seed=seed)
+    told = Evaluation(*(values[: step.told] for values in trajectory.evaluation))
+    rival.tell(trajectory.x[: step.told], told)
+    rival.set_state(step.state)
+    return timed(rival.ask, case.batch_size)[1]
+
+
+def loop_rows(name: str, seed: int, counts: Sequence[int]) -> Iterator[Row]:
+    """Seconds per iteration along one run of ours, and of the rival at some of its points."""
+    case = CASES[name]
+    trajectory = run(SCBO, case, seed, max(counts) + case.batch_size)
+    rivals, ours = [], []
+    for count in counts:
+        step = next(step for step in trajectory.steps if step.told == count)
+        near = [s.seconds for s in trajectory.steps if abs(s.told - count) <= WINDOW]
+        ours.append(float(np.mean(near)))
+        rivals.append(rival_seconds(case, trajectory, step, seed))
+        yield _row(name, f"n = {count}", ours[-1], rivals[-1])
+    width = max(counts) - min(counts)
+    if width:
+        # The mean over the run, of straight lines between the points.
+        means = (float(np.trapezoid(side, counts)) / width for side in (ours, rivals))
+        yield _row(name, "mean", *means)
+
+
+def vehicle_rows(seed: int, full: bool) -> Iterator[Row]:
+    """One iteration at the scale of the vehicle problem: 69 models of 500 points in 124-D."""
+    problem = cbo_suite.make_problem("vehicle-124d-v1")
+    space, count = problem.space, problem.space.num_constraints + 1
+    x = initial_design(problem.id, space, VEHICLE_DATA, seed)
+    evaluation = problem.evaluate(x)
+    ours = SCBO(space, budget=2000, batch_size=VEHICLE_BATCH, seed=seed)
+    ours.tell(x, evaluation)
+    points, cold = timed(ours.ask, VEHICLE_BATCH)
+    ours.tell(points, problem.evaluate(points))
+    _, warm = timed(ours.ask, VEHICLE_BATCH)
+    if full:
+        rival = BotorchSCBO(space, budget=2000, batch_size=VEHICLE_BATCH, seed=seed)
+        rival.tell(x, evaluation)
+        seconds = timed(rival.ask, VEHICLE_BATCH)[1]
+        how = "measured in full"
+    else:
+        inputs = torch.as_tensor(space.to_unit(x))
+        model, fit_seconds = timed(fit_one, inputs, torch.as_tensor(evaluation.objective))
+        box = TrustRegion(space.dim, VEHICLE_BATCH).box(inputs[0].numpy())
+        generator = np.random.default_rng(seed)
+        number, share = candidate_count(space.dim), min(1.0, 20.0 / space.dim)
+        chosen = torch.as_tensor(candidates(number, inputs[0].numpy(), *box, generator, share))
+        draw_seconds = timed(draw_one, model, chosen, VEHICLE_BATCH)[1]
+        seconds = count * (fit_seconds + draw_seconds)
+        how = f"{count} times one fit ({fit_seconds:.1f} s) and one draw ({draw_seconds:.1f} s)"
+    yield _row("vehicle", f"first iteration; rival: {how}", cold, seconds)
+    yield _row("vehicle", f"next iteration; rival: {how}", warm, seconds)
+
+
+def quality_rows(name: str, seeds: int) -> Iterator[Row]:
+    """Final values of both whole loops from the same designs."""
+    ours, rivals = [], []
+    for seed in range(seeds):
+        ours.append(run(SCBO, CASES[name], seed).best)
+        rivals.append(run(BotorchSCBO, CASES[name], seed).best)
+        yield {"case": name, "what": f"seed {seed}", "ours": ours[-1], "rival": rivals[-1]}
+    medians = {"ours": float(np.median(ours)), "rival": float(np.median(rivals))}
+    yield {"case": name, "what": "median", **medians}
+
+
+def _row(case: str, what: str, ours: float, rival: float) -> Row:
+    """A row of seconds and their ratio."""
+    return {"case": case, "what": what, "ours": ours, "rival": rival, "ratio": rival / ours}
+
+
+def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """All rows that the arguments ask for."""
+    names = ["ackley", "keane", "vehicle", "table"] if arguments.case == "all" else [arguments.case]
+    for name in names:
+        if arguments.quality:
+            if name in CASES:
+                yield from quality_rows(name, arguments.quality)
+        elif name == "vehicle":
+            yield from vehicle_rows(arguments.seed, arguments.full)
+        elif name == "table":
+            yield from table_rows(arguments.quick, arguments.full)
+        else:
+            counts = CASES[name].counts
+            yield from loop_rows(name, arguments.seed, counts[1::2] if arguments.quick else counts)
+
+
+def _text(row: Row) -> str:
+    """One line for a person."""
+    numbers = [f"{key} {value:.4g}" for key, value in row.items() if isinstance(value, float)]
+    return f"{row['case']:8} {row['what']:12} " + "  ".join(numbers)
+
+
+def main(words: Sequence[str] | None = None) -> list[Row]:
+    """Run the comparison that the words of the command line ask for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.compare_botorch")
+    parser.add_argument("--case", choices=["all", *CASES, "vehicle", "table"], default="all")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes")
+    parser.add_argument("--full", action="store_true", help="extrapolate nothing (takes hours)")
+    parser.add_argument("--quality", type=int, default=0, metavar="SEEDS")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here too")
+    arguments = parser.parse_args(words)
+    torch.set_num_threads(1)
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        print("note: set OMP_NUM_THREADS=1 for times of one thread")
+    unit = "best feasible objective" if arguments.quality else "seconds of the processor"
+    print(f"{unit}; ours and SCBO from BoTorch's parts, CPU, one thread")
+    rows = []
+    for row in _rows(arguments):
+        print(_text(row), flush=True)
+        rows.append(row)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return rows
+
+
+if __name__ == "__main__":
+    main()

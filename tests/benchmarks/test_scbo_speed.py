@@ -1,0 +1,38 @@
+"""SCBO is many times faster than SCBO from BoTorch's own parts, measured side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from tests.benchmarks.compare_botorch import loop_rows, vehicle_rows
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Both sides get one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("rows", "ratio"),
+    [
+        pytest.param(lambda: loop_rows("ackley", 0, (100,)), 10.0, id="ackley"),
+        pytest.param(lambda: loop_rows("keane", 0, (500,)), 20.0, id="keane"),
+        pytest.param(lambda: vehicle_rows(0, full=False), 50.0, id="vehicle"),
+    ],
+)
+def test_times_as_fast_as_botorch(
+    benchmark: BenchmarkFixture, rows: Callable[[], Iterator[dict[str, Any]]], ratio: float
+) -> None:
+    """One iteration on the same data, in seconds of the processor."""
+    results = benchmark.pedantic(lambda: list(rows()), rounds=1)  # type: ignore[no-untyped-call]
+    benchmark.extra_info["rows"] = results
+    assert min(row["ratio"] for row in results) >= ratio, results
