@@ -24,7 +24,7 @@ Smooth = Callable[[Array], tuple[Array, Array]]
 # Standard deviations of the points around a centre.
 SPREADS = (0.1, 0.03, 0.01, 0.003, 0.001)
 # Points that are improved differ by more than this in some variable.
-APART = 0.01
+APART = 0.05
 # Two points that differ by less in every variable are the same.
 NEAREST = 1e-7
 # Width of finite differences.
