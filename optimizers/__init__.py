@@ -100,4 +100,16 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
         "scbo",
         {"perturbation": False},
     ),
+    "pesc": OptimizerEntry(
+        "cbo_suite.optimizers.pesc:PESC", "Predictive entropy search with constraints", "scbo"
+    ),
+    "pesc-transformed": OptimizerEntry(
+        "cbo_suite.optimizers.pesc:PESC",
+        "Predictive entropy search with constraints on transformed values",
+        "scbo",
+        {"transformed": True},
+    ),
+    "cmes-ibo": OptimizerEntry(
+        "cbo_suite.optimizers.cmes_ibo:CMESIBO", "Constrained max-value entropy search", "scbo"
+    ),
 }
