@@ -100,6 +100,24 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
         "scbo",
         {"perturbation": False},
     ),
+    "cei": OptimizerEntry(
+        "cbo_suite.optimizers.cei:CEI", "Constrained expected improvement", "scbo"
+    ),
+    "cei-transformed": OptimizerEntry(
+        "cbo_suite.optimizers.cei:CEI",
+        "Constrained expected improvement on transformed values",
+        "scbo",
+        {"transformed": True},
+    ),
+    "slack": OptimizerEntry(
+        "cbo_suite.optimizers.slack:Slack", "Slack-variable augmented Lagrangian", "scbo"
+    ),
+    "slack-transformed": OptimizerEntry(
+        "cbo_suite.optimizers.slack:Slack",
+        "Slack-variable augmented Lagrangian on transformed values",
+        "scbo",
+        {"transformed": True},
+    ),
     "pesc": OptimizerEntry(
         "cbo_suite.optimizers.pesc:PESC", "Predictive entropy search with constraints", "scbo"
     ),
