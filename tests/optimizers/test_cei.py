@@ -227,6 +227,24 @@ def test_told_and_pending_points_are_not_asked_again(dim: int) -> None:
     assert len(np.unique(everything.round(8), axis=0)) == len(everything)
 
 
+def test_large_batches_resume_bit_by_bit() -> None:
+    """A fresh optimizer with the data and the state of another proposes the same batch of 6."""
+    space = Space(np.zeros(25), np.ones(25), 2)
+
+    def evaluate(points: Array) -> Evaluation:
+        return Evaluation(points.sum(axis=1), 0.4 - points[:, :2])
+
+    x = np.random.default_rng(0).random((12, 25))
+    first, fresh = (CEI(space, budget=60, batch_size=6, seed=3) for _ in range(2))
+    first.tell(x, evaluate(x))
+    fresh.tell(x, evaluate(x))
+    asked = first.ask(6)
+    fresh.set_state(first.get_state())
+    for optimizer in (first, fresh):
+        optimizer.tell(asked[:4], evaluate(asked[:4]))
+    assert np.array_equal(first.ask(6), fresh.ask(6))
+
+
 def test_toy_problem_is_solved() -> None:
     """The toy problem's 0.605 is reached within 60 evaluations; the optimum is 0.59979."""
     run = cbo.run("toy-2d-v1", "cei", budget=60, n_init=10, batch_size=1, seed=0)
