@@ -114,6 +114,7 @@ class KeopsDraws:
     Attributes:
         value: Drawn values, shape `(r, q)`.
         deviation: Zero, for all is drawn, shape `(r,)`.
+        first_block: Number of candidates that are drawn at once: all.
     """
 
     def __init__(
@@ -166,6 +167,7 @@ class KeopsDraws:
         values = model.mean[index] + prior(candidates) + correction
         self.value = offset + scale * values
         self.deviation = candidates.new_zeros(candidates.shape[0])
+        self.first_block = candidates.shape[0]
 
     def draw(self, ids: Tensor) -> None:
         """Do nothing: candidates `ids` are drawn already."""

@@ -38,6 +38,7 @@ from cbo_suite.optimizers.models.keops_operator import (
     kernel_operator,
 )
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
+from cbo_suite.optimizers.scbo.thompson import select
 
 DIM = 3
 # The paper's table (Eriksson and Poloczek, AISTATS 2021, supplement), one model of 1000 points.
@@ -178,6 +179,18 @@ def test_draws_have_the_mean_and_covariance_of_the_posterior() -> None:
     error = (torch.cov(draws.value) / 4.0 - covariance) / torch.outer(deviation, deviation)
     assert float(error.abs().max()) <= 0.15
     assert not draws.deviation.any()
+
+
+def test_thompson_sampling_takes_the_draws_as_they_are() -> None:
+    """A draw selects its least objective among what it samples feasible."""
+    x, y, parameters = data(40)
+    model, generator = KeopsGP(x, y, parameters), np.random.default_rng(3)
+    points = torch.as_tensor(generator.random((200, DIM)))
+    objective, constraint = (KeopsDraws(model, k, points, 1, generator) for k in (0, 1))
+    chosen = select(objective, [constraint], certainty=7.0).chosen
+    expected = torch.where(constraint.value <= 0, objective.value, torch.inf).argmin(0)
+    assert 0 < int((constraint.value <= 0).sum()) < 200
+    assert torch.equal(chosen, expected)
 
 
 def test_the_floor_of_the_noise_holds() -> None:
