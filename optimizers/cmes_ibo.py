@@ -117,6 +117,7 @@ class CMESIBO(GlobalOptimizer):
                 on_arrays(LowerBound(posterior, optima, torch.from_numpy(under_way))),
                 spread_points(512, dim, generator, centres),
                 avoid=np.concatenate([self._x, under_way]),
+                starts=2,
             )
             under_way = np.concatenate([under_way, point[None]])
         chosen: Array = under_way[-n:]

@@ -250,6 +250,7 @@ class PESC(GlobalOptimizer):
             on_arrays(acquisition),
             spread_points(512, dim, generator, centres),
             avoid=avoid,
+            starts=2,
         )
         return point[None]
 

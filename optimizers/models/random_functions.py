@@ -33,19 +33,13 @@ class RandomFunctions:
         generator: np.random.Generator,
         num_frequencies: int = NUM_FREQUENCIES,
     ) -> None:
-        """Draw the frequencies of every function."""
+        """Draw the frequencies."""
         self._posterior = posterior
         dim, like = posterior.x.shape[1], posterior.x
-        waves, weights = zip(
-            *(
-                frequencies(num_frequencies, dim, TAIL_SHAPE, generator)
-                for _ in range(len(posterior.variance))
-            ),
-            strict=True,
-        )
-        scale = posterior.lengthscale[:, None, :]
-        self._waves = torch.as_tensor(np.stack(waves), dtype=like.dtype) / scale
-        share = torch.as_tensor(np.stack(weights), dtype=like.dtype) / num_frequencies
+        # One set for all functions: their draws are independent given it, as those of one function.
+        waves, weights = frequencies(num_frequencies, dim, TAIL_SHAPE, generator)
+        self._waves = torch.as_tensor(waves, dtype=like.dtype) / posterior.lengthscale[:, None, :]
+        share = torch.as_tensor(weights / num_frequencies, dtype=like.dtype)
         amplitude = (share * posterior.variance[:, None]).sqrt()
         self._amplitude = torch.cat([amplitude, amplitude], dim=1)
 
