@@ -77,7 +77,6 @@ def test_points_under_way_count_with_the_values_of_each_draw() -> None:
     mean, columns = posterior.whiten(both)
     covariance = posterior.prior(both, both) - columns.mT @ columns
     drawn = optima.functions.values(optima.functions.basis(under_way), optima.coefficients)
-    normal = torch.distributions.Normal(0.0, 1.0)
     information = torch.zeros(5, dtype=torch.float64)
     for m in range(5):
         better = torch.ones(5, dtype=torch.float64)
@@ -87,7 +86,7 @@ def test_points_under_way_count_with_the_values_of_each_draw() -> None:
             centre = mean[t, 2:] + gain @ (drawn[t, :, m] - mean[t, :2])
             square = covariance[t, 2:, 2:].diagonal() - (gain * covariance[t, 2:, :2]).sum(1)
             threshold = optima.objective[m] if t == 0 else 0.0
-            better = better * normal.cdf((threshold - centre) / square.sqrt())
+            better = better * torch.special.ndtr((threshold - centre) / square.sqrt())
         information -= torch.log1p(-better) / 5
     np.testing.assert_allclose(got, information, atol=1e-6)
 

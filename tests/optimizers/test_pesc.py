@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ def evaluate(x: np.ndarray) -> Evaluation:
     return Evaluation(unit.sum(axis=1), 0.09 - (unit**2).sum(axis=1)[:, None])
 
 
-def make(space: Space = SPACE, **options: object) -> PESC:
+def make(space: Space = SPACE, **options: Any) -> PESC:
     """Return an optimizer that was told six points."""
     optimizer = PESC(space, budget=30, batch_size=1, seed=0, **options)
     x = space.from_unit(np.random.default_rng(0).random((6, 2)))
@@ -41,12 +43,12 @@ def test_without_constraints_and_data_sites_it_is_predictive_entropy_search() ->
     both = torch.cat([points, optima])
     mean, columns = posterior.whiten(both)
     covariance = (posterior.prior(both, both) - columns.mT @ columns)[0].numpy()
-    mean, noise = mean[0].numpy(), posterior.noise[0].item()
+    means, noise = mean[0].numpy(), posterior.noise[0].item()
     expected = np.zeros(40)
     for star in range(40, 43):
         variance, shared = covariance.diagonal()[:40], covariance[:40, star]
         spread = variance - 2 * shared + covariance[star, star]
-        alpha = (mean[:40] - mean[star]) / np.sqrt(spread)
+        alpha = (means[:40] - means[star]) / np.sqrt(spread)
         beta = np.exp(norm.logpdf(alpha) - norm.logcdf(alpha))
         after = variance - beta * (beta + alpha) * (variance - shared) ** 2 / spread
         expected += 0.5 * np.log((variance + noise) / (after + noise)) / 3
@@ -174,10 +176,10 @@ def test_points_under_way_are_believed() -> None:
     "option",
     [{"num_optima": 0}, {"max_sites": -1}, {"recommend_every": -1}, {"delta": 0.0}],
 )
-def test_refuses_impossible_options(option: dict[str, float]) -> None:
+def test_refuses_impossible_options(option: dict[str, Any]) -> None:
     """An option outside its range is named in the error."""
     with pytest.raises(InvalidTask, match=next(iter(option))):
-        PESC(SPACE, budget=30, **option)  # type: ignore[arg-type]
+        PESC(SPACE, budget=30, **option)
 
 
 def test_transforms_change_the_models() -> None:

@@ -48,7 +48,8 @@ def test_maximise_takes_the_higher_of_two_peaks() -> None:
     def score(x: np.ndarray) -> np.ndarray:
         low = np.exp(-8 * ((x - 0.7) ** 2).sum(axis=1))
         high = 2 * np.exp(-40 * ((x - 0.2) ** 2).sum(axis=1))
-        return np.maximum(low, high)
+        value: np.ndarray = np.maximum(low, high)
+        return value
 
     points = spread_points(256, 3, np.random.default_rng(1))
     np.testing.assert_allclose(maximise(score, points, avoid=NOWHERE), 0.2, atol=1e-4)
