@@ -60,10 +60,18 @@ NOISE_FREE = Bounds()
 NOISY = Bounds(noise=(1e-6, 1.0))
 
 
+def first_lengthscale(dim: int) -> float:
+    """The length scale a fit begins with: distances grow with the root of the dimension.
+
+    With 0.5 in 124 dimensions no two points are correlated, and the likelihood is flat.
+    """
+    return 0.5 * max(1.0, math.sqrt(dim / 10.0))
+
+
 def default_parameters(num_models: int, dim: int, bounds: Bounds, like: Tensor) -> Tensor:
     """Where a fit begins that knows nothing: log parameters, shape `(b, d + 2)`."""
     low, high = bounds.noise
-    row = [0.5] * dim + [1.0, (low * high) ** 0.5]
+    row = [first_lengthscale(dim)] * dim + [1.0, (low * high) ** 0.5]
     return torch.tensor(row, dtype=like.dtype, device=like.device).log().expand(num_models, -1)
 
 
@@ -72,10 +80,11 @@ def restart_parameters(parameters: Tensor, bounds: Bounds) -> Tensor:
 
     A length scale that has grown long hardly changes the likelihood any more, so a fit that begins
     there keeps it long whatever the new data say, and noise at its lower bound stays there. So all
-    length scales move most of the way to their median (at most 1), and the noise to its middle.
+    length scales move most of the way to their median (bounded), and the noise to its middle.
     """
     lengthscale = parameters[:, :-2]
-    middle = lengthscale.clamp_max(0.0).median(dim=1, keepdim=True).values
+    longest = math.log(2.0 * first_lengthscale(lengthscale.shape[1]))
+    middle = lengthscale.clamp_max(longest).median(dim=1, keepdim=True).values
     noise = torch.full_like(middle, 0.5 * math.log(bounds.noise[0] * bounds.noise[1]))
     moved = middle + KEPT_SPREAD * (lengthscale - middle)
     return torch.cat([moved, parameters[:, -2:-1], noise], dim=1)

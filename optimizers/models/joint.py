@@ -63,7 +63,6 @@ class JointDraws:
         candidates: Tensor,
         draws: int,
         generator: np.random.Generator | None,
-        *,
         offset: float = 0.0,
         scale: float = 1.0,
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
@@ -14,8 +15,8 @@ from cbo_suite.optimizers.scbo.thompson import Constant, Draws
 
 ACQUISITIONS = ("ts", "ei")
 SAMPLERS = ("auto", "exact", "pathwise")
-# Frequencies of a pathwise draw; tests/optimizers/test_sampling_law.py shows that they suffice.
-NUM_FREQUENCIES = 4096
+# Number of models times square of the number of candidates up to which "auto" draws exactly.
+EXACT_LIMIT = 5e7
 
 
 class Acquisition:
@@ -42,7 +43,7 @@ class Acquisition:
         count: int,
         best_feasible: float | None,
         generator: np.random.Generator,
-    ) -> tuple[np.ndarray, list[int]]:
+    ) -> tuple[NDArray[np.int64], list[int]]:
         """Choose `count` of the candidates `(r, d)` of the unit cube.
 
         Args:
@@ -57,48 +58,35 @@ class Acquisition:
             for expected improvement).
         """
         if self._kind == "ei":
-            objective, *constraints = self._draws(model, candidates, 1, None)
+            # Draws without randomness are posterior means, which a batch takes as observed.
+            objective, *constraints = _draws(model, candidates, 1, None)
             chosen = improvement.select(objective, constraints, best_feasible, count)
             return chosen.cpu().numpy(), []
-        objective, *constraints = self._draws(model, candidates, count, generator)
-        tests = candidates.shape[0] * count * len(model.scale)
+        pathwise = self._is_pathwise(model, candidates)
+        objective, *constraints = _draws(model, candidates, count, generator, pathwise)
+        tests = candidates.shape[0] * count * (1 + len(constraints))
         picked = thompson.select(objective, constraints, certainty(tests))
         return picked.chosen.cpu().numpy(), picked.feasible.tolist()
 
-    def _draws(
-        self, model: Model, candidates: Tensor, draws: int, generator: np.random.Generator | None
-    ) -> list[Draws]:
-        """Joint draws of the objective and of all constraints."""
-        constants = [Constant(candidates, draws, value) for value in model.constants]
-        modelled: list[Draws] = []
-        for index, (offset, scale) in enumerate(zip(model.offset, model.scale, strict=True)):
-            if generator is not None and self._is_pathwise(model, candidates):
-                modelled.append(
-                    PathwiseDraws(
-                        model.gp,
-                        index,
-                        candidates,
-                        draws,
-                        generator,
-                        num_frequencies=NUM_FREQUENCIES,
-                        offset=float(offset),
-                        scale=float(scale),
-                    )
-                )
-            else:
-                modelled.append(
-                    JointDraws(
-                        model.gp,
-                        index,
-                        candidates,
-                        draws,
-                        generator,
-                        offset=float(offset),
-                        scale=float(scale),
-                    )
-                )
-        return [*modelled, *constants]
-
     def _is_pathwise(self, model: Model, candidates: Tensor) -> bool:
-        """Whether draws are approximated."""
-        return self._sampler == "pathwise"
+        """Whether draws are approximated by random functions."""
+        large = len(model.scale) * candidates.shape[0] ** 2 > EXACT_LIMIT
+        return self._sampler == "pathwise" or (self._sampler == "auto" and large)
+
+
+def _draws(
+    model: Model,
+    candidates: Tensor,
+    count: int,
+    generator: np.random.Generator | None,
+    pathwise: bool = False,
+) -> list[Draws]:
+    """Draws of the objective and of all constraints, in units of the transformed observations."""
+    draws: list[Draws] = []
+    for index in range(len(model.scale)):
+        place = float(model.offset[index]), float(model.scale[index])
+        if pathwise and generator is not None:
+            draws.append(PathwiseDraws(model.gp, index, candidates, count, generator, *place))
+        else:
+            draws.append(JointDraws(model.gp, index, candidates, count, generator, *place))
+    return [*draws, *(Constant(candidates, count, value) for value in model.constants)]

@@ -22,11 +22,13 @@ from cbo_suite.optimizers.models.transforms import (
 )
 from cbo_suite.protocols import Array
 
-FIT_STEPS = 40
-FIT_TOLERANCE = 0.02
-# Number of models times cube of the number of data from which a fit is worth saving ...
-EXPENSIVE = 1e9
-# ... until the data grew by this factor; in between, only Cholesky factors are extended.
+# Steps of a fit, and the gain in nats below which it ends.
+FIT_STEPS, FIT_TOLERANCE = 40, 0.02
+# Number of models times cube of the number of data from which fits are dear: they begin where the
+# last one ended, end sooner, and wait until the data grew by a factor. In between only the Cholesky
+# factors are extended.
+EXPENSIVE = 1e8
+DEAR_STEPS, DEAR_TOLERANCE = 15, 0.5
 REFIT_GROWTH = 1.1
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
@@ -124,15 +126,21 @@ class Surrogate:
             return True
         if count == self._built[-1]:
             return False
-        cheap = len(varying) * count**3 < EXPENSIVE
-        return cheap or count >= REFIT_GROWTH * self._built[0]
+        return not _dear(count, varying) or count >= REFIT_GROWTH * self._built[0]
 
     def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
         """Fit hyperparameters; the Cholesky factors are then to be made anew."""
-        start = self._parameters[varying]
-        if self._built:
+        start, dear = self._parameters[varying], _dear(x.shape[0], varying)
+        if self._built and not dear:
             start = restart_parameters(start, self._bounds)
-        best, _ = fit(x, y, start, self._bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
+        best, _ = fit(
+            x,
+            y,
+            start,
+            self._bounds,
+            steps=DEAR_STEPS if dear else FIT_STEPS,
+            tolerance=DEAR_TOLERANCE if dear else FIT_TOLERANCE,
+        )
         self._parameters[varying] = (best * QUANTA).round() / QUANTA
         self._built, self._factors, self._varying = [x.shape[0]], [], varying
 
@@ -161,6 +169,11 @@ class Surrogate:
         self._parameters = self.tensor(np.array(state["parameters"], dtype=float)) / QUANTA
         self._built = list(state["built"])
         self._varying, self._factors = list(state["varying"]), []
+
+
+def _dear(count: int, varying: list[int]) -> bool:
+    """Whether one step of a fit to so many data takes long."""
+    return len(varying) * count**3 >= EXPENSIVE
 
 
 def _missing(varying: list[int], series: Standardized) -> list[int]:

@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from cbo_suite.optimizers.models.pathwise import UNKNOWN
+
 
 class Draws(Protocol):
     """Joint draws of one function over r candidates, made where they are asked for.
@@ -97,8 +99,7 @@ def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: flo
     """Which candidates satisfy all constraints in which draw, shape of `like`, `(r, q)`."""
     alive = torch.ones_like(like, dtype=torch.bool)
     # The constraint that most candidates violate comes first: what it rules out costs no more.
-    order = sorted(constraints, key=lambda draw: int((draw.value[:, 0] <= 0).sum()))
-    for draw in order:
+    for draw in sorted(constraints, key=_share_feasible):
         block = draw.first_block
         while True:
             margin = certainty * draw.deviation[:, None]
@@ -114,40 +115,43 @@ def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: flo
     return alive
 
 
+def _share_feasible(draw: Draws) -> float:
+    """About which share of the candidates satisfies a constraint, by what is known of it."""
+    known = draw.deviation < UNKNOWN
+    return float((draw.value[known, 0] <= 0).double().mean()) if bool(known.any()) else 0.0
+
+
 def _least_violation(
     constraints: Sequence[Draws], free: Tensor, columns: Tensor, certainty: float
 ) -> Tensor:
     """Which of the `free` candidates `(r,)` violate least in draws `columns`, shape `(r, k)`."""
+    order = sorted(constraints, key=_share_feasible)
     blocks = 1
     while True:
-        least, most = (
-            _total_violation(constraints, columns, sign * certainty).masked_fill_(
-                ~free[:, None], torch.inf
-            )
-            for sign in (-1.0, 1.0)
-        )
-        contenders = (least <= most.amin(0)) & free[:, None]
-        vague = contenders & (most > least)
-        ids = vague.any(1).nonzero()[:, 0]
+        bounds = [_excess(draw, columns, certainty) for draw in order]
+        least = torch.stack([low for low, _ in bounds]).sum(0)
+        most = torch.stack([high for _, high in bounds]).sum(0)
+        reach = most[free].amin(0)
+        contenders = (least <= reach) & free[:, None]
+        ids = (contenders & (most > least)).any(1).nonzero()[:, 0]
         if ids.numel() == 0:
             return contenders
         ids = ids[(least + most)[ids].amin(1).argsort(stable=True)]
-        for draw in constraints:
-            margin = certainty * draw.deviation[ids, None]
-            matters = ((draw.value[ids][:, columns] + margin > 0) & (margin > 0)).any(1)
-            open_ids = ids[matters]
-            draw.draw(open_ids[: blocks * draw.first_block])
-            draw.refresh(open_ids[blocks * draw.first_block :])
+        least, contenders = least[ids], contenders[ids]
+        for draw, (low, high) in zip(order, bounds, strict=True):
+            # What the constraints before this one have shown may rule candidates out already.
+            vague = ids[(contenders & (least <= reach) & (high > low)[ids]).any(1)]
+            draw.draw(vague[: blocks * draw.first_block])
+            draw.refresh(vague[blocks * draw.first_block :])
+            least += _excess(draw, columns, certainty)[0][ids] - low[ids]
         blocks *= 2
 
 
-def _total_violation(constraints: Sequence[Draws], columns: Tensor, deviations: float) -> Tensor:
-    """Total violation so many deviations from the conditional means, shape `(r, k)`."""
-    total = torch.zeros_like(constraints[0].value[:, columns])
-    for draw in constraints:
-        excess = draw.value[:, columns] + deviations * draw.deviation[:, None]
-        total += excess.clamp_min_(0.0)
-    return total
+def _excess(draw: Draws, columns: Tensor, certainty: float) -> tuple[Tensor, Tensor]:
+    """Least and largest violation of one constraint in draws `columns`, both `(r, k)`."""
+    margin = certainty * draw.deviation[:, None]
+    value = draw.value[:, columns]
+    return (value - margin).clamp_min_(0.0), (value + margin).clamp_min_(0.0)
 
 
 def _least_objective(objective: Draws, contenders: Tensor, certainty: float) -> Tensor:

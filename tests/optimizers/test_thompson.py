@@ -1,0 +1,173 @@
+"""Constrained Thompson sampling: the rule, and that ending draws early never changes it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cbo_suite.optimizers.models.batch_gp import BatchGP
+from cbo_suite.optimizers.models.joint import JointDraws, certainty
+from cbo_suite.optimizers.models.pathwise import PathwiseDraws
+from cbo_suite.optimizers.scbo.thompson import Constant, Draws, select
+
+
+class Known:
+    """Draws whose values are given."""
+
+    first_block = 4
+
+    def __init__(self, value: object) -> None:
+        """Take values (r, q)."""
+        self.value = torch.as_tensor(np.array(value, dtype=float))
+        self.deviation = torch.zeros(len(self.value), dtype=torch.float64)
+
+    def draw(self, ids: torch.Tensor) -> None:
+        """Everything is drawn."""
+
+    def refresh(self, ids: torch.Tensor) -> None:
+        """Everything is up to date."""
+
+
+def by_the_rule(objective: np.ndarray, constraints: list[np.ndarray]) -> list[int]:
+    """For each draw in turn: least violation, then least objective, among what is not taken."""
+    violation = sum((np.maximum(c, 0.0) for c in constraints), np.zeros_like(objective))
+    taken: list[int] = []
+    for f, v in zip(objective.T, violation.T, strict=True):
+        order = np.lexsort((f, v))
+        taken.append(int(next(index for index in order if index not in taken)))
+    return taken
+
+
+def chosen(objective: Draws, constraints: list[Draws]) -> list[int]:
+    """The chosen candidates."""
+    return select(objective, constraints, certainty(10**6)).chosen.tolist()
+
+
+def test_least_objective_among_the_feasible() -> None:
+    """The best objective does not count where a constraint is violated."""
+    assert chosen(Known([[0.0], [1.0], [2.0]]), [Known([[0.1], [0.0], [-3.0]])]) == [1]
+
+
+def test_least_total_violation_if_nothing_is_feasible() -> None:
+    """Violations of all constraints are summed; slack in one does not pay for another."""
+    first, second = Known([[0.5], [-9.0], [0.4]]), Known([[0.5], [1.1], [0.5]])
+    assert chosen(Known([[0.0], [0.0], [5.0]]), [first, second]) == [2]
+
+
+def test_ties_in_violation_are_broken_by_the_objective() -> None:
+    """A constant violated constraint leaves the choice to the others and to the objective."""
+    candidates = torch.zeros(4, 1, dtype=torch.float64)
+    constant = Constant(candidates, 1, 2.5)
+    varying = Known([[-1.0], [-2.0], [0.3], [-1.0]])
+    assert chosen(Known([[3.0], [1.0], [0.0], [2.0]]), [constant, varying]) == [1]
+
+
+def test_without_constraints_the_objective_decides() -> None:
+    """No constraints at all: every candidate is feasible."""
+    selection = select(Known([[3.0, 0.0], [1.0, 4.0]]), [], certainty(100))
+    assert selection.chosen.tolist() == [1, 0]
+    assert selection.feasible.tolist() == [2, 2]
+
+
+def test_no_candidate_twice() -> None:
+    """The second draw takes its second best, the third what is left, feasible or not."""
+    objective = Known([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    constraint = Known([[-1.0] * 3, [-1.0] * 3, [1.0] * 3])
+    assert chosen(objective, [constraint]) == [0, 1, 2]
+
+
+def test_counts_of_sampled_feasible_candidates() -> None:
+    """One count per draw."""
+    constraints = [Known([[-1.0, 1.0], [-1.0, 1.0]]), Known([[-1.0, -1.0], [2.0, -1.0]])]
+    selection = select(Known([[0.0, 0.0], [0.0, 1.0]]), constraints, certainty(100))
+    assert selection.feasible.tolist() == [1, 0]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 5), st.integers(0, 3))
+def test_the_rule_on_known_values(seed: int, count: int, draws: int, m: int) -> None:
+    """Any values, also many equal ones: what the rule says is chosen."""
+    draws = min(draws, count)
+    generator = np.random.default_rng(seed)
+    objective = generator.integers(-3, 4, (count, draws)).astype(float)
+    constraints = [generator.integers(-2, 2, (count, draws)).astype(float) for _ in range(m)]
+    expected = by_the_rule(objective, constraints)
+    result = chosen(Known(objective), [Known(c) for c in constraints])
+    if all(  # where a draw's best ones are all taken, later draws may choose before it
+        len(np.flatnonzero(_best_set(objective, constraints, j))) > draws for j in range(draws)
+    ):
+        assert result == expected
+    assert len(set(result)) == draws
+
+
+def _best_set(objective: np.ndarray, constraints: list[np.ndarray], draw: int) -> np.ndarray:
+    """Which candidates have the least violation in a draw."""
+    violation = sum((np.maximum(c, 0.0) for c in constraints), np.zeros_like(objective))[:, draw]
+    return violation == violation.min()
+
+
+def models(count: int, dim: int, num: int, seed: int) -> tuple[BatchGP, torch.Tensor]:
+    """Several models of random data, and candidates around one datum."""
+    generator = np.random.default_rng(seed)
+    x = torch.tensor(generator.random((count, dim)))
+    y = torch.tensor(generator.standard_normal((num, count)))
+    scale = generator.uniform(0.2, 2.0, (num, dim))
+    rest = np.tile([1.0, 1e-7], (num, 1))
+    gp = BatchGP(x, y, torch.tensor(np.hstack([scale, rest])).log())
+    width = generator.choice([0.02, 0.3, 1.0])
+    around = x[0] + width * (torch.tensor(generator.random((250, dim))) - 0.5)
+    return gp, around.clamp(0.0, 1.0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    dim=st.integers(1, 6),
+    m=st.integers(0, 3),
+    draws=st.integers(1, 6),
+    offset=st.sampled_from([-1.0, 0.0, 0.7, 3.0]),
+)
+def test_ending_early_never_changes_the_choice(
+    seed: int, dim: int, m: int, draws: int, offset: float
+) -> None:
+    """Completed to all candidates, the same joint draws select the same candidates."""
+    gp, points = models(12, dim, m + 1, seed)
+    generator = np.random.default_rng(seed)
+    objective = JointDraws(gp, 0, points, draws, generator, 0.4, 2.0)
+    constraints = [
+        JointDraws(gp, index, points, draws, generator, offset, 0.8) for index in range(1, m + 1)
+    ]
+    selection = select(objective, constraints, certainty(250 * draws * (m + 1)))
+    everything = torch.arange(len(points))
+    for one in (objective, *constraints):
+        one.draw(everything)
+    values = [one.value.numpy() for one in (objective, *constraints)]
+    violation = sum((np.maximum(c, 0.0) for c in values[1:]), np.zeros_like(values[0]))
+    assert selection.feasible.tolist() == (violation == 0.0).sum(axis=0).tolist()
+    expected = by_the_rule(values[0], values[1:])
+    assert selection.chosen.tolist() == expected
+
+
+def test_most_candidates_are_never_drawn() -> None:
+    """Where a draw is decided early, few candidates are drawn: that is where the time goes."""
+    gp, points = models(12, 2, 2, seed=4)
+    generator = np.random.default_rng(0)
+    draws = [JointDraws(gp, index, points, 1, generator) for index in range(2)]
+    select(draws[0], draws[1:], certainty(500))
+    assert int((draws[0].deviation == 0).sum()) < 200
+
+
+@pytest.mark.parametrize("offset", [-1.0, 2.5])
+def test_random_functions_are_selected_by_the_rule(offset: float) -> None:
+    """Pathwise draws, feasible and infeasible: evaluated everywhere they choose the same."""
+    gp, points = models(12, 3, 3, seed=1)
+    generator = np.random.default_rng(3)
+    objective, *constraints = (
+        PathwiseDraws(gp, index, points, 4, generator, offset, 0.5, num_frequencies=64)
+        for index in range(3)
+    )
+    selection = select(objective, constraints, certainty(1000))
+    for one in (objective, *constraints):
+        one.draw(torch.arange(len(points)))
+    values = [one.value.numpy() for one in (objective, *constraints)]
+    assert selection.chosen.tolist() == by_the_rule(values[0], values[1:])
