@@ -35,6 +35,40 @@ PROBLEMS: dict[str, ProblemEntry] = {
         "Rosenbrock under Dixon-Price and Levy",
         options={"dim": 5},
     ),
+    "lunar-lander-m10-v1": ProblemEntry(
+        "cbo_suite.problems.lunar_lander:LunarLander",
+        12,
+        10,
+        "Lunar lander on 10 terrains",
+        extra="lunar",
+        options={"terrains": 10},
+    ),
+    "lunar-lander-m30-v1": ProblemEntry(
+        "cbo_suite.problems.lunar_lander:LunarLander",
+        12,
+        30,
+        "Lunar lander on 30 terrains",
+        extra="lunar",
+        options={"terrains": 30},
+    ),
+    "lunar-lander-m50-v1": ProblemEntry(
+        "cbo_suite.problems.lunar_lander:LunarLander",
+        12,
+        50,
+        "Lunar lander on 50 terrains",
+        extra="lunar",
+        options={"terrains": 50},
+    ),
+    "rover-60d-v1": ProblemEntry(
+        "cbo_suite.problems.rover:Rover", 60, 15, "Rover among trees and 15 stones"
+    ),
+    "rover-60d-alt-v1": ProblemEntry(
+        "cbo_suite.problems.rover:Rover",
+        60,
+        15,
+        "Rover among trees and 15 stones, layout of FuRBO",
+        options={"layout": "furbo"},
+    ),
     "mopta08-124d-v1": ProblemEntry(
         "cbo_suite.problems.mopta08:Mopta08", 124, 68, "Vehicle design, by its own executable"
     ),
