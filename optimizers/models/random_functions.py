@@ -20,8 +20,6 @@ from cbo_suite.optimizers.models.pathwise import frequencies
 
 # As many features as PESC's authors use, a sine and a cosine for each frequency.
 NUM_FREQUENCIES = 500
-# Shape of the heavier tail of the frequencies, see `pathwise.frequencies`.
-TAIL_SHAPE = 0.5
 
 
 class RandomFunctions:
@@ -37,7 +35,7 @@ class RandomFunctions:
         self._posterior = posterior
         dim, like = posterior.x.shape[1], posterior.x
         # One set for all functions: their draws are independent given it, as those of one function.
-        waves, weights = frequencies(num_frequencies, dim, TAIL_SHAPE, generator)
+        waves, weights = frequencies(num_frequencies, dim, generator)
         self._waves = torch.as_tensor(waves, dtype=like.dtype) / posterior.lengthscale[:, None, :]
         share = torch.as_tensor(weights / num_frequencies, dtype=like.dtype)
         amplitude = (share * posterior.variance[:, None]).sqrt()
