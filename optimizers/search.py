@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.spatial import KDTree
 from scipy.stats import qmc
 
 from cbo_suite.protocols import Array, BoolArray
@@ -149,8 +150,10 @@ def with_differences(function: Callable[[Array], Array]) -> Smooth:
 
 def near(points: Array, others: Array) -> BoolArray:
     """Which of points `(p, d)` are one of `others` `(n, d)`, shape `(p,)`."""
-    same: BoolArray = (np.abs(points[:, None] - others).max(axis=2) < NEAREST).any(axis=1)
-    return same
+    if len(others) == 0:
+        return np.zeros(len(points), dtype=bool)
+    distance, _ = KDTree(others).query(points, p=np.inf, distance_upper_bound=NEAREST)
+    return np.isfinite(distance)
 
 
 def _apart(points: Array, count: int) -> list[Array]:
