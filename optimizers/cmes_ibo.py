@@ -109,6 +109,9 @@ class CMESIBO(GlobalOptimizer):
         dim, incumbent = self._space.dim, self._incumbent()[None]
         start = np.concatenate([spread_points(512, dim, generator, incumbent), self._x])
         optima = sample_optima(posterior, start, self._num_optima, generator)
+        # Where next to nothing is left to learn the bound does not vanish: it has no scale. So a
+        # point counts as better than an optimum if it is by more than the noise.
+        optima = optima._replace(objective=optima.objective - posterior.noise[0].sqrt())
         centres = np.concatenate([incumbent, optima.found.numpy()])
         self._inspection = {"sampled_optima": len(centres) - 1}
         under_way = self._under_way()
