@@ -25,7 +25,7 @@ from cbo_suite.optimizers.models.batch_gp import kernels
 from cbo_suite.optimizers.models.fit import Bounds
 from cbo_suite.optimizers.models.keops_operator import kernel_operator, matrix_free
 from cbo_suite.optimizers.models.likelihood import horseshoe, profiled_mean
-from cbo_suite.optimizers.models.pathwise import frequencies
+from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, frequencies
 from cbo_suite.protocols import Array
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ MOST_ROUNDS = 6
 # A relative residual that a person should know of.
 NOTABLE_ERROR = 0.01
 LEARNING_RATE = 0.1
-# Shape of the heavier tail of the frequencies, see `pathwise.frequencies`.
-TAIL_SHAPE = 0.5
 # Kernel values that a product with many columns, or a prediction, holds at once.
 CHUNK_ELEMENTS = 1 << 22
 
@@ -124,10 +122,10 @@ class KeopsDraws:
         candidates: Tensor,
         draws: int,
         generator: np.random.Generator,
-        *,
-        num_frequencies: int = 4096,
         offset: float = 0.0,
         scale: float = 1.0,
+        *,
+        num_frequencies: int = NUM_FREQUENCIES,
     ) -> None:
         """Draw everywhere.
 
@@ -137,16 +135,16 @@ class KeopsDraws:
             candidates: Points in the unit cube, shape `(r, d)`.
             draws: Number q of independent draws.
             generator: Source of randomness.
-            num_frequencies: Number of frequencies; each has a sine and a cosine.
             offset: Mean that was subtracted from the observations.
             scale: Deviation that the observations were divided by.
+            num_frequencies: Number of frequencies; each has a sine and a cosine.
         """
         kernel, x = model.kernels[index], model.x
 
         def tensor(values: Array) -> Tensor:
             return torch.as_tensor(values, dtype=x.dtype, device=x.device)
 
-        waves, weights = frequencies(num_frequencies, x.shape[1], TAIL_SHAPE, generator)
+        waves, weights = frequencies(num_frequencies, x.shape[1], generator)
         amplitude = np.sqrt(weights / num_frequencies)[:, None]
         normals = generator.standard_normal((2, num_frequencies, draws)) * amplitude
         cosine, sine = tensor(normals[0]), tensor(normals[1])

@@ -22,7 +22,6 @@ from torch import Tensor
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.fit import NOISY, default_parameters, fit
 from cbo_suite.optimizers.models.pathwise import PathwiseDraws
-from cbo_suite.optimizers.scbo.acquisition import NUM_FREQUENCIES
 
 # GPyTorch imports KeOps, which prints that there is no GPU.
 with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
@@ -120,7 +119,7 @@ def _ours(x: Tensor, y: Tensor, test: Tensor) -> tuple[Tensor, BatchGP, Side]:
         clock.append(time.process_time())
         generator, everything = np.random.default_rng(0), torch.arange(TEST_POINTS)
         for index in range(len(y)):
-            draws = PathwiseDraws(gp, index, test, 1, generator, num_frequencies=NUM_FREQUENCIES)
+            draws = PathwiseDraws(gp, index, test, 1, generator)
             draws.draw(everything)
         clock.append(time.process_time())
     return parameters, gp, Side(np.diff(clock).tolist(), mean.clone(), variance.clone())
