@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -54,6 +54,11 @@ class Bounds:
         rows = [self.lengthscale] * dim + [self.variance, self.noise]
         lower, upper = torch.tensor(rows, dtype=like.dtype, device=like.device).log().T
         return lower, upper
+
+    def at_precision(self, dtype: torch.dtype) -> Bounds:
+        """The bounds with as much noise as this precision needs for Cholesky factors to exist."""
+        least = 100.0 * torch.finfo(dtype).eps
+        return replace(self, noise=(max(self.noise[0], least), max(self.noise[1], 100.0 * least)))
 
 
 NOISE_FREE = Bounds()

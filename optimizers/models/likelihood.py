@@ -74,6 +74,10 @@ def negative_log_posterior(parameters: Tensor, x: Tensor, y: Tensor) -> Objectiv
     kernel.mul_(variance[:, None, None])
     kernel.diagonal(dim1=-2, dim2=-1).copy_((variance + noise)[:, None].expand(-1, count))
     factor, failed = torch.linalg.cholesky_ex(kernel)
+    if bool(failed.any()):
+        # What follows must not stumble over a broken factor; its value is infinite in the end.
+        identity = torch.eye(count, dtype=factor.dtype, device=factor.device)
+        factor = torch.where((failed > 0)[:, None, None], identity, factor)
     right = torch.stack([torch.ones_like(y), y], dim=-1)
     solved = torch.cholesky_solve(right, factor)
     mean = profiled_mean(solved[..., 0], solved[..., 1])

@@ -90,6 +90,9 @@ class SCBO:
             raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
         if not 0.0 < delta < 1.0:
             raise InvalidTask(f"delta is a probability between 0 and 1, got {delta!r}")
+        for name, value in (("n_init", n_init), ("num_candidates", num_candidates)):
+            if value is not None and value < 1:
+                raise InvalidTask(f"{name} must be at least 1, or None, got {value}")
         self._space, self._budget, self._batch_size, self._seed = space, budget, batch_size, seed
         self._acquisition = Acquisition(acquisition, sampler)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
@@ -98,8 +101,8 @@ class SCBO:
         self._num_candidates = num_candidates or candidate_count(space.dim)
         self._n_init = n_init
         self._transform = Transform(copula, bilog)
-        self._bounds = NOISY if noisy else NOISE_FREE
         self._like = torch.zeros((), device=device, dtype=getattr(torch, dtype))
+        self._bounds = (NOISY if noisy else NOISE_FREE).at_precision(self._like.dtype)
         self._archive = Archive(space)
         self._asks = 0
         self._told_first = 0

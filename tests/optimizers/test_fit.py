@@ -128,6 +128,25 @@ def test_a_start_without_factor_is_returned() -> None:
     assert bool(values.isinf().all())
 
 
+def test_a_kernel_matrix_without_factor_in_a_batch() -> None:
+    """One broken model of three has an infinite value; the others keep theirs."""
+    x, y = smooth_data(20)
+    x = torch.cat([x, x])
+    y = torch.cat([y, y], dim=1)
+    parameters = default_parameters(3, 4, NOISE_FREE, y).clone()
+    parameters[1, -1] = -80.0  # no noise on duplicated inputs: singular
+    value, _ = negative_log_posterior(parameters, x, y)
+    assert value.isinf().tolist() == [False, True, False]
+
+
+def test_bounds_in_single_precision() -> None:
+    """More noise, and room above it; double precision needs none."""
+    low, high = NOISE_FREE.at_precision(torch.float32).noise
+    assert low == pytest.approx(1.19e-5, rel=0.01)
+    assert high > low
+    assert NOISE_FREE.at_precision(torch.float64) == NOISE_FREE
+
+
 def test_restart_leaves_dead_ends() -> None:
     """Long length scales come back to the others, the noise to the middle of its bounds."""
     earlier = torch.tensor([[0.1, 0.1, 4.0, 2.0, 1e-8]], dtype=torch.float64).log()
