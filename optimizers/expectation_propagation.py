@@ -27,6 +27,8 @@ MOST_SWEEPS = 50
 # Damping shrinks by this factor in every sweep, and by half when a sweep fails.
 COOLING = 0.99
 LEAST_DAMPING = 1e-5
+# Shares of the largest variance that are added to a diagonal until a matrix has a factor.
+JITTERS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
 class Slopes(NamedTuple):
@@ -134,7 +136,7 @@ def propagate(mean: Tensor, covariance: Tensor, allowed: Tensor) -> Sites:
         covariance: Covariances, positive definite, shape `(b, M, N, N)`.
         allowed: Which of the first N - 1 functionals have a factor, shape `(M, N - 1)`.
     """
-    factor = torch.linalg.cholesky(covariance)
+    factor = _factorise(covariance)
     zero = torch.zeros_like(mean)
     sites = Sites(zero, zero, mean, covariance, 0)
     damping = torch.ones_like(mean[0, :, 0])
@@ -163,6 +165,17 @@ def propagate(mean: Tensor, covariance: Tensor, allowed: Tensor) -> Sites:
         if sweep >= 2 and bool(done.all()):
             break
     return sites
+
+
+def _factorise(covariance: Tensor) -> Tensor:
+    """Cholesky factors of matrices `(..., N, N)` that rounding may have left singular."""
+    diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+    for jitter in JITTERS:
+        addition = torch.diag_embed(jitter * diagonal.amax(-1, keepdim=True).expand_as(diagonal))
+        factor, failed = torch.linalg.cholesky_ex(covariance + addition)
+        if not failed.any():
+            break
+    return factor
 
 
 def _proposal(sites: Sites, allowed: Tensor) -> tuple[Tensor, Tensor]:

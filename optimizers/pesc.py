@@ -129,8 +129,8 @@ def _relevant(
         max_sites: Greatest number of data per optimum.
 
     Returns:
-        Indices of points `(M, N)`, data first and the optimum last; and which of the data `(M,
-        N - 1)` are not the optimum itself.
+        Indices of points `(M, N)`, data first and the optimum last; and which of these data, shape
+        `(M, N - 1)`, do matter and are not the optimum itself.
     """
     count = points.shape[0] - num_optima
     optimum = torch.arange(count, count + num_optima)

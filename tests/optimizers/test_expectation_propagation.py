@@ -199,6 +199,16 @@ def test_covariances_stay_positive_definite(seed: int, size: int, num_constraint
     assert sites.mean.isfinite().all()
 
 
+def test_singular_covariances_are_repaired() -> None:
+    """Functionals that are copies of each other get the same marginals, to 1e-3."""
+    mean, covariance, allowed = problem(3, 1, 2, 4)
+    mean[..., 1], covariance[..., 1, :] = mean[..., 0], covariance[..., 0, :]
+    covariance[..., :, 1] = covariance[..., :, 0]
+    assert (torch.linalg.cholesky_ex(covariance).info != 0).any()
+    sites = propagate(mean, covariance, allowed)
+    np.testing.assert_allclose(sites.mean[..., 1], sites.mean[..., 0], atol=1e-3)
+
+
 def test_points_without_a_factor_have_no_site() -> None:
     """What is not allowed keeps its sites at zero."""
     mean, covariance, allowed = problem(3, 1, 2, 4)

@@ -100,6 +100,19 @@ def test_information_is_highest_near_the_optima() -> None:
     assert (best - optimum[0]).abs().max() < 0.15
 
 
+def test_crowded_data_and_optima_do_no_harm() -> None:
+    """Where data and optima are a millionth apart, covariances are singular but values are not."""
+    x, objective, constraints = data(30, 2)
+    x[10:] = x[0] + 1e-6 * x[10:]
+    objective[10:], constraints[10:] = objective[0], constraints[0]
+    posterior = fit_posterior(x, objective, constraints)
+    optima = torch.from_numpy(x[0] + 1e-6 * random_points(5).numpy())
+    search = EntropySearch(posterior, optima)
+    values = search(torch.cat([random_points(20), optima, posterior.x]))
+    assert values.isfinite().all()
+    assert (values >= 0).all()
+
+
 def test_only_relevant_data_have_sites() -> None:
     """Leaving out data whose factor is trivial changes the value by less than 1e-4."""
     posterior = fit_posterior(*data(40, 1))
