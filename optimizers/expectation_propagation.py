@@ -170,6 +170,7 @@ def propagate(mean: Tensor, covariance: Tensor, allowed: Tensor) -> Sites:
 def _factorise(covariance: Tensor) -> Tensor:
     """Cholesky factors of matrices `(..., N, N)` that rounding may have left singular."""
     diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+    factor: Tensor = covariance
     for jitter in JITTERS:
         addition = torch.diag_embed(jitter * diagonal.amax(-1, keepdim=True).expand_as(diagonal))
         factor, failed = torch.linalg.cholesky_ex(covariance + addition)

@@ -1,0 +1,131 @@
+"""SCBO with bad data, odd sizes and options that make no sense."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cbo_suite.errors import InvalidTask
+from cbo_suite.optimizers import OPTIMIZERS
+from cbo_suite.protocols import Array, Evaluation, Space
+from tests.optimizers.scbo_runs import SPACE, Evaluate, advance, begun, bowl, design, make
+
+
+def broken(kind: str) -> Evaluate:
+    """The bowl with data as no simulation should give them."""
+
+    def evaluate(x: Array) -> Evaluation:
+        objective, constraints = (part.copy() for part in bowl(x))
+        odd = np.round(np.abs(x[:, 0]) * 1000) % 3 == 0
+        if kind == "nan":
+            objective[odd], constraints[odd] = np.nan, np.nan
+        elif kind == "infinite":
+            objective[odd], constraints[odd, 0] = np.inf, -np.inf
+        elif kind == "all nan":
+            objective[:], constraints[:] = np.nan, np.nan
+        elif kind == "huge":
+            objective, constraints = objective * 1e300, constraints * 1e300
+        elif kind == "constant constraints":
+            constraints[:] = [2.0, -1.0]
+        elif kind == "infeasible":
+            constraints += 10.0
+        elif kind == "tiny":
+            objective, constraints = objective * 1e-300, constraints * 1e-300
+        return Evaluation(objective, constraints)
+
+    return evaluate
+
+
+@pytest.mark.parametrize("variant", ["scbo", "scbo-ei", "scbo-untransformed", "noisy"])
+@pytest.mark.parametrize(
+    "kind",
+    ["nan", "infinite", "all nan", "huge", "constant constraints", "infeasible", "tiny"],
+)
+def test_bad_data_do_not_stop_it(kind: str, variant: str) -> None:
+    """It goes on, inside the box, without a warning."""
+    options = {"noisy": True} if variant == "noisy" else dict(OPTIMIZERS[variant].options)
+    evaluate = broken(kind)
+    optimizer = begun(evaluate, **options)
+    for x in advance(optimizer, 5, evaluate=evaluate):
+        assert SPACE.validate(x).shape == (1, 2)
+    SPACE.validate(optimizer.recommend()[None])
+
+
+def test_a_constant_violated_constraint_leaves_the_others_to_decide() -> None:
+    """With one constraint violated by the same amount everywhere, the objective still falls."""
+
+    def evaluate(x: Array) -> Evaluation:
+        values = bowl(x)
+        return Evaluation(
+            values.objective, np.column_stack([values.constraints[:, 0], x[:, 0] * 0 + 3.0])
+        )
+
+    optimizer = begun(evaluate)
+    advance(optimizer, 25, evaluate=evaluate)
+    best = optimizer.recommend()[None]
+    assert bowl(best).constraints[0, 0] <= 0.0
+    assert bowl(best).objective[0] < 2.3
+
+
+@pytest.mark.parametrize("repeat", [1, 4])
+def test_duplicated_points(repeat: int) -> None:
+    """The same points told again and again."""
+    optimizer = begun()
+    for _ in range(repeat):
+        optimizer.tell(design(6), bowl(design(6)))
+    advance(optimizer, 3)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 25])
+@pytest.mark.parametrize("m", [0, 1])
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_small_and_odd_sizes(dim: int, m: int, n_init: int) -> None:
+    """One variable, no constraints, a single point to begin with, batches of three."""
+    space = Space(np.zeros(dim), np.ones(dim), m)
+
+    def evaluate(x: Array) -> Evaluation:
+        return Evaluation(np.square(x - 0.3).sum(axis=1), np.repeat(x[:, :1] - 0.5, m, axis=1))
+
+    optimizer = make(space, batch_size=3)
+    x = design(n_init, space)
+    optimizer.tell(x, evaluate(x))
+    for points in advance(optimizer, 4, 3, evaluate):
+        assert len(np.unique(space.validate(points), axis=0)) == 3
+
+
+def test_more_points_than_candidates_are_asked_for() -> None:
+    """A batch larger than the candidate set makes the set larger."""
+    optimizer = begun(batch_size=80, num_candidates=20)
+    assert len(np.unique(optimizer.ask(80), axis=0)) == 80
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_precisions(device: str, dtype: str) -> None:
+    """Single precision serves too."""
+    optimizer = begun(device=device, dtype=dtype)
+    advance(optimizer, 10)
+    assert bowl(optimizer.recommend()[None]).objective[0] < 3.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"acquisition": "ucb"},
+        {"sampler": "magic"},
+        {"dtype": "float16"},
+        {"delta": 0.0},
+        {"n_init": 0},
+        {"num_candidates": 0},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    """The message says what is allowed."""
+    with pytest.raises(InvalidTask, match=next(iter(options))):
+        make(**options)
+
+
+def test_nothing_to_recommend() -> None:
+    """Before any result there is no recommendation."""
+    with pytest.raises(InvalidTask, match="told"):
+        make().recommend()
