@@ -39,15 +39,24 @@ def log_constrained_improvement(mean: Tensor, deviation: Tensor, best: float | N
     return score
 
 
-def believed_best(best: float | None, mean: Tensor) -> float | None:
-    """The best feasible objective if points are observed at their means `(1 + m, p)`."""
-    feasible = mean[0, (mean[1:] <= 0).all(0)].tolist()
+def believed_best(best: float | None, mean: Tensor, violated: bool) -> float | None:
+    """The best feasible objective if points are observed at their means.
+
+    Args:
+        best: Least objective of a feasible observation, None if there is none.
+        mean: Posterior means of the objective and of the constraints, shape `(1 + m, p)`.
+        violated: Whether a constraint without a model is violated everywhere.
+    """
+    feasible = [] if violated else mean[0, (mean[1:] <= 0).all(0)].tolist()
     return min(feasible if best is None else [best, *feasible], default=None)
 
 
-def shortlist(model: Model, candidates: Tensor, best: float | None) -> Tensor:
-    """Indices of as many of the best candidates `(r, d)` as memory has room for, ascending."""
-    room = MOST_ELEMENTS // (len(model.scale) * model.gp.x.shape[0])
+def shortlist(model: Model, candidates: Tensor, best: float | None, least: int) -> Tensor:
+    """Indices of as many of the best candidates `(r, d)` as memory has room for, ascending.
+
+    There are at least `least` of them.
+    """
+    room = max(least, MOST_ELEMENTS // (len(model.scale) * model.gp.x.shape[0]))
     everything = torch.arange(candidates.shape[0])
     if candidates.shape[0] <= room:
         return everything
@@ -71,7 +80,8 @@ def choose_batch(
     Returns:
         Indices of the chosen candidates, shape `(count,)`.
     """
-    kept = shortlist(model, candidates, best)
+    kept = shortlist(model, candidates, best, count)
+    violated = any(value > 0 for value in model.constants)
     points = torch.cat([candidates[kept], under_way])
     draws = [
         # Without a generator a draw is the mean: the point is believed.
@@ -84,7 +94,7 @@ def choose_batch(
     chosen, believed = [], everything[~free]
     while True:
         if believed.numel() > 0:
-            best = believed_best(best, mean[:, believed])
+            best = believed_best(best, mean[:, believed], violated)
             for draw in draws:
                 draw.draw(believed)
                 draw.refresh(everything)

@@ -103,7 +103,8 @@ class CEI(GlobalOptimizer):
         for _ in range(n):
             if len(under_way):
                 believed = torch.from_numpy(under_way)
-                best = believed_best(best, posterior.predict(believed)[0])
+                mean, _ = posterior.predict(believed)
+                best = believed_best(best, mean, posterior.violated)
                 posterior = posterior.believe(believed)
                 known = np.concatenate([known, under_way])
             score = on_arrays(Acquisition(posterior, best))

@@ -114,9 +114,10 @@ def test_best_counts_what_is_believed_feasible(
 ) -> None:
     """The best value falls to that of a point believed feasible, and never rises."""
     mean = torch.tensor(points, dtype=torch.float64).T
-    found = believed_best(best, mean)
+    found = believed_best(best, mean, violated=False)
     values = [f for f, c in points if c <= 0] + ([] if best is None else [best])
     assert found == min(values, default=None)
+    assert believed_best(best, mean, violated=True) == best
 
 
 def fitted(n: int, dim: int, m: int, seed: int = 0) -> tuple[Model, Array, Evaluation]:
@@ -138,7 +139,7 @@ def greedy_by_whole_models(
     chosen: list[int] = []
     for _ in range(count):
         if len(believed):
-            best = believed_best(best, posterior.predict(believed)[0])
+            best = believed_best(best, posterior.predict(believed)[0], violated=False)
             posterior = posterior.believe(believed)
         mean, variance = posterior.predict(candidates)
         score = log_constrained_improvement(mean, variance.sqrt(), best)
@@ -172,13 +173,14 @@ def test_shortlist_keeps_the_best_where_memory_is_short(monkeypatch: pytest.Monk
     model, _, told = fitted(40, 3, 2)
     candidates = torch.from_numpy(np.random.default_rng(3).random((300, 3)))
     best = float(model.gp.y[0, told.best()])
-    assert torch.equal(shortlist(model, candidates, best), torch.arange(300))
+    assert torch.equal(shortlist(model, candidates, best, 1), torch.arange(300))
     everything = choose_batch(model, candidates, candidates[:0], best, 1)
     monkeypatch.setattr(believer, "MOST_ELEMENTS", 50 * 40 * 3)
-    kept = shortlist(model, candidates, best)
+    kept = shortlist(model, candidates, best, 1)
     score = _scores(model, candidates, best)
     assert kept.tolist() == sorted(score.argsort(descending=True)[:50].tolist())
     assert torch.equal(choose_batch(model, candidates, candidates[:0], best, 1), everything)
+    assert len(shortlist(model, candidates, best, 60)) == 60
 
 
 @pytest.mark.parametrize("id_", ["cei", "cei-transformed"])
