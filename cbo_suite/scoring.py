@@ -1,12 +1,17 @@
-"""Scores: pure functions of records. They know no problem and run nothing.
+"""Scores: pure functions of records and references. They know no problem and run nothing.
 
-`paper` is the rule of the SCBO paper: any feasible point is better than any infeasible one, and a
-run that has found none is given the largest objective value found for that problem by any run
-that takes part. It is relative: a new participant can change the numbers of the others.
+- `paper` is the rule of the SCBO paper: any feasible point is better than any infeasible one, and
+  a run that has found none is given the largest objective value found for that problem by any run
+  that takes part. It is relative: a new participant can change the numbers of the others.
+- `regret` is the same rule with the worst value frozen and the scale normalised.
+- `anytime` is the mean share of targets reached, over the whole run, from 0 to 100.
+
+The last two of a run depend on nobody else's run. docs/scoring.md has the formulas.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -17,6 +22,9 @@ from scipy.stats import rankdata
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record
+from cbo_suite.references import Reference
+
+NUM_TARGETS = 50
 
 
 class PaperScore(NamedTuple):
@@ -108,6 +116,92 @@ def paper_curve(records: Sequence[Record], default: float) -> tuple[Array, Array
     if len(records) > 1:
         error = traces.std(axis=0, ddof=1) / np.sqrt(len(records))
     return traces.mean(axis=0), error
+
+
+def regret(record: Record, reference: Reference) -> Array:
+    """Score one run at every evaluation between the best known (0) and the worst value (1).
+
+    Returns:
+        Shape `(budget,)`; 1 before the first feasible point.
+    """
+    scaled = (best_so_far(record) - reference.best) / (reference.worst - reference.best)
+    return np.where(np.isnan(scaled), 1.0, np.clip(scaled, 0.0, 1.0))
+
+
+def targets(reference: Reference) -> Array:
+    """Return the objective values that `anytime` counts, from easy to hard, shape `(50,)`.
+
+    The distance to the best known value falls from that of the reference level to a thousandth.
+    """
+    return reference.best + (reference.level - reference.best) * np.logspace(0, -3, NUM_TARGETS)
+
+
+def targets_reached(record: Record, reference: Reference) -> Array:
+    """Trace the share of targets that a run has reached: a feasible point, and 50 values.
+
+    Returns:
+        Shape `(budget,)`, between 0 and 1.
+    """
+    trace = best_so_far(record)
+    feasible = ~np.isnan(trace)
+    # Targets fall, so those reached are the first ones: count how many are not below the trace.
+    ascending = targets(reference)[::-1]
+    reached = NUM_TARGETS - np.searchsorted(ascending, np.where(feasible, trace, np.inf))
+    share: Array = (feasible + reached) / (NUM_TARGETS + 1)
+    return share
+
+
+def anytime(record: Record, reference: Reference) -> float:
+    """Score a whole run: the mean share of targets reached after the initial design, 0 to 100."""
+    return float(100.0 * targets_reached(record, reference)[record.task.n_init :].mean())
+
+
+def evaluations_to_feasible(records: Sequence[Record]) -> float:
+    """Estimate the evaluations to the first feasible point: all spent until it, per success.
+
+    It is the expected running time of restarting until success (Auger and Hansen 2005), infinite
+    if no run succeeded.
+    """
+    firsts = [record.feasible.find("1") for record in records]
+    spent = sum(
+        record.task.budget if first < 0 else first + 1
+        for record, first in zip(records, firsts, strict=True)
+    )
+    successes = sum(first >= 0 for first in firsts)
+    return spent / successes if successes else float("inf")
+
+
+def outcome_ranks(groups: Sequence[Sequence[Record]]) -> Array:
+    """Rank the final outcomes of several optimizers, seed by seed.
+
+    Feasible runs come first, by their value; infeasible ones after them, by their least
+    violation. Ties share the mean of their ranks.
+
+    Args:
+        groups: The runs of each optimizer on the same seeds, in the same order.
+
+    Returns:
+        Shape `(k, n)` for k optimizers and n seeds; 1 is best.
+    """
+    outcomes = [[_outcome(record) for record in group] for group in groups]
+    # Dense ranks put the pairs (infeasibility, value) in their order.
+    ordered = {pair: place for place, pair in enumerate(sorted({p for g in outcomes for p in g}))}
+    places = np.array([[ordered[pair] for pair in group] for group in outcomes])
+    ranks: Array = rankdata(places, axis=0)
+    return ranks
+
+
+def _outcome(record: Record) -> tuple[bool, float]:
+    """Order the end of a run: feasible by value, then infeasible by least violation."""
+    final = float(best_so_far(record)[-1])
+    if np.isnan(final):
+        return True, float(np.min(record.violations, initial=np.inf))
+    return False, final
+
+
+def family(problem_id: str) -> str:
+    """Name the family of a problem: its id without dimension, terrains, layout and version."""
+    return re.sub(r"(-m\d+)?(-\d+d)?(-alt)?-v\d+$", "", problem_id)
 
 
 def paper_scores(records: Iterable[Record]) -> list[PaperScore]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,22 @@ from hypothesis import strategies as st
 
 from cbo_suite.errors import RecordError
 from cbo_suite.leaderboard import markdown, number, ranking_rows
-from cbo_suite.scoring import best_so_far, default_value, paper_curve, paper_scores, standings
+from cbo_suite.references import Reference
+from cbo_suite.scoring import (
+    anytime,
+    best_so_far,
+    default_value,
+    evaluations_to_feasible,
+    family,
+    outcome_ranks,
+    paper_curve,
+    paper_scores,
+    regret,
+    standings,
+    targets,
+    targets_reached,
+)
+from cbo_suite.tasks import Task
 from tests.make_records import make
 
 
@@ -108,3 +124,91 @@ def test_names_cannot_break_the_page():
     """Markup in a name is text on the page."""
     page = markdown([make([1.0], optimizer="a|b<script>`x`\n# no")])
     assert "a\\|b\\<script\\>\\`x\\` # no" in page
+
+
+REFERENCE = Reference(
+    best=0.0,
+    best_x=[0.0],
+    worst=20.0,
+    worst_x=[1.0],
+    level=10.0,
+    budget=4,
+    n_init=1,
+    feasibility_tolerance=0.0,
+    source="made up",
+)
+
+
+def test_regret_lies_between_best_and_worst():
+    """Linear in between, clipped outside, 1 while nothing is feasible."""
+    record = make([None, 30.0, 10.0, -1.0])
+    assert regret(record, REFERENCE).tolist() == [1.0, 1.0, 0.5, 0.0]
+
+
+def test_targets_fall_from_the_level_to_a_thousandth():
+    """Fifty of them, evenly spaced in the logarithm of the distance."""
+    values = targets(REFERENCE)
+    assert len(values) == 50
+    assert values[[0, -1]] == pytest.approx([10.0, 0.01])
+    assert np.diff(np.log(values)) == pytest.approx(np.log(1e-3) / 49)
+
+
+def test_anytime_counts_targets_by_hand():
+    """A feasible point is one target of 51; every value that is reached is one more."""
+    reached = targets_reached(make([None, 11.0, 10.0, 0.0]), REFERENCE)
+    assert reached == pytest.approx([0, 1 / 51, 2 / 51, 1])
+    record = msgspec.structs.replace(
+        make([None, 11.0, 10.0, 0.0]), task=Task("some-1d-v1", "some", 4, 1, 1, 0)
+    )
+    assert anytime(record, REFERENCE) == pytest.approx(100 * (1 / 51 + 2 / 51 + 1) / 3)
+
+
+traces = st.lists(st.none() | st.floats(-5, 30), min_size=4, max_size=4)
+
+
+@given(traces, st.integers(0, 3), st.floats(0, 10))
+@settings(deadline=None, max_examples=500)
+def test_an_improvement_never_lowers_a_score(values, place, gain):
+    """Neither a lower value nor a feasible point in place of an infeasible one does harm."""
+    better = list(values)
+    better[place] = 30.0 if better[place] is None else better[place] - gain
+    before, after = make(values), make(better)
+    assert (regret(after, REFERENCE) <= regret(before, REFERENCE)).all()
+    assert anytime(after, REFERENCE) >= anytime(before, REFERENCE)
+
+
+@given(traces, st.floats(0.1, 10), st.floats(-10, 10))
+@settings(deadline=None, max_examples=500)
+def test_scores_do_not_depend_on_the_scale_of_the_objective(values, scale, shift):
+    """Objective and references may be stretched and shifted together."""
+
+    def change(value):
+        return None if value is None else round(scale, 3) * value + round(shift, 3)
+
+    moved = msgspec.structs.replace(
+        REFERENCE,
+        **{name: change(getattr(REFERENCE, name)) for name in ("best", "worst", "level")},
+    )
+    record, changed = make(values), make([change(value) for value in values])
+    assert regret(changed, moved) == pytest.approx(regret(record, REFERENCE), abs=1e-9)
+
+
+def test_evaluations_to_the_first_feasible_point():
+    """All evaluations until success or the end of the budget, per success."""
+    runs_ = [make([None, None, 1.0, 0.5]), make([None] * 4), make([2.0, None, None, None])]
+    assert evaluations_to_feasible(runs_) == (3 + 4 + 1) / 2
+    assert evaluations_to_feasible(runs_[1:2]) == float("inf")
+
+
+def test_outcomes_are_ranked_seed_by_seed():
+    """Feasible by value, then infeasible by violation; ties share."""
+    one = [make([3.0]), make([None]), make([1.0])]
+    two = [make([2.0]), make([5.0]), make([1.0])]
+    assert outcome_ranks([one, two]).tolist() == [[2.0, 2.0, 1.5], [1.0, 1.0, 1.5]]
+
+
+def test_families():
+    """Dimensions, terrains, layouts and versions are of one family."""
+    assert family("lunar-lander-m10-v1") == family("lunar-lander-m50-v2") == "lunar-lander"
+    assert family("rover-60d-alt-v1") == family("rover-60d-v1") == "rover"
+    assert family("mopta08-124d-v1") == "mopta08"
