@@ -8,10 +8,13 @@ bytes.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import numpy as np
@@ -26,6 +29,8 @@ from cbo_suite.tasks import Task
 SCHEMA: Literal[1] = 1
 MAX_EVALUATIONS = 1_000_000
 MAX_LINE_BYTES = 64 * 2**20
+# Above so many numbers (n * d) the points of a run are left out: its record stays below a megabyte.
+MAX_POINT_NUMBERS = 50_000
 
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
 Word = Annotated[str, msgspec.Meta(max_length=300)]
@@ -33,6 +38,10 @@ Words = Annotated[dict[Word, Word], msgspec.Meta(max_length=100)]
 Numbers = Annotated[list[Number], msgspec.Meta(max_length=MAX_EVALUATIONS)]
 Vector = Annotated[list[float], msgspec.Meta(max_length=10_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+Base64 = Annotated[str, msgspec.Meta(max_length=-(-8 * MAX_POINT_NUMBERS // 3) * 4)]
+Sizes = Annotated[
+    list[Annotated[int, msgspec.Meta(ge=1)]], msgspec.Meta(max_length=MAX_EVALUATIONS)
+]
 
 
 class Improvement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +79,10 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seconds_optimizer: Time spent in ask and tell.
         seconds_evaluation: Time spent in the problem.
         digest: Fingerprint of all points and values of the journal.
+        points: All points, shape `(n, d)`, row by row as little-endian 64-bit floats in Base64;
+            None if they are more than `MAX_POINT_NUMBERS` numbers.
+        batches: Number of points of every batch in the order told; None if they are those of
+            `regular_batches`.
     """
 
     schema: Literal[1]
@@ -87,6 +100,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds_optimizer: Seconds
     seconds_evaluation: Seconds
     digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    points: Base64 | None = None
+    batches: Sizes | None = None
 
     @property
     def objectives(self) -> Array:
@@ -97,6 +112,16 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def violations(self) -> Array:
         """Total violations as an array, shape `(n,)`."""
         return np.array([float(value) for value in self.violation])
+
+    @property
+    def x(self) -> Array | None:
+        """All points as an array, shape `(n, d)`, None if they were left out."""
+        if self.points is None:
+            return None
+        raw = base64.b64decode(self.points, validate=True)
+        return (
+            np.frombuffer(raw, dtype="<f8").astype(float).reshape(max(1, len(self.objective)), -1)
+        )
 
 
 _decoder = msgspec.json.Decoder(Record)
@@ -114,6 +139,7 @@ def make_record(contents: Contents) -> Record:
         raise RecordError(f"{header.task.name} has not ended: resume it first")
     run = gather_run(header, contents.batches, end)
     evaluation = run.evaluation
+    sizes = [len(batch.x) for batch in contents.batches]
     return Record(
         schema=SCHEMA,
         task=header.task,
@@ -133,7 +159,25 @@ def make_record(contents: Contents) -> Record:
         seconds_optimizer=run.seconds_optimizer,
         seconds_evaluation=run.seconds_evaluation,
         digest=digest(contents.batches),
+        points=encode_points(run.x) if run.x.size <= MAX_POINT_NUMBERS else None,
+        batches=None if sizes == regular_batches(header.task, len(run.x)) else sizes,
     )
+
+
+def encode_points(x: Array) -> str:
+    """Write points of shape `(n, d)` row by row as little-endian 64-bit floats in Base64."""
+    return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
+
+
+def regular_batches(task: Task, n: int) -> list[int]:
+    """Return the sizes of the batches of n evaluations if every batch is as large as it may be.
+
+    The design is told first, then what was asked; the last batch of either may be smaller.
+    """
+    size = 1 if task.workers is not None else task.batch_size
+    design = min(task.n_init, n)
+    starts = [*range(0, design, size), *range(design, n, size), n]
+    return [int(step) for step in np.diff(starts)]
 
 
 def improvements(evaluation: Evaluation) -> list[int]:
@@ -168,7 +212,8 @@ def decode_record(line: bytes, where: str = "record") -> Record:
     try:
         record = _decoder.decode(line)
         # msgspec takes the last of two equal keys; a record must mean one thing to every reader.
-        json.loads(line, object_pairs_hook=_unique_keys)
+        # Numbers are of no interest here and would cost memory.
+        json.loads(line, object_pairs_hook=_unique_keys, parse_float=bool, parse_int=bool)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise RecordError(f"{where}: {error}") from error
     _check_agreement(record, where)
@@ -210,7 +255,7 @@ def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> None:
 def _check_agreement(record: Record, where: str) -> None:
     """Refuse a record whose parts contradict each other."""
 
-    def refuse(field: str, reason: str) -> None:
+    def refuse(field: str, reason: str) -> NoReturn:
         raise RecordError(f"{where}, field {field}: {reason}")
 
     n = len(record.objective)
@@ -227,9 +272,41 @@ def _check_agreement(record: Record, where: str) -> None:
         refuse("violation", "an objective that is not finite has the violation inf")
     if record.feasible != "".join("1" if v == 0 else "0" for v in violations):
         refuse("feasible", "it disagrees with violation: feasible is violation 0")
+    steps = record.improvements
     expected = improvements(Evaluation(objectives, violations[:, None]))
-    if [step.index for step in record.improvements] != expected:
+    if [step.index for step in steps] != expected:
         refuse("improvements", f"objective and violation improve at {expected[:5]}...")
-    for step in record.improvements:
+    if len({(len(step.x), len(step.constraints)) for step in steps}) > 1:
+        refuse("improvements", "x or constraints differ in length")
+    for step in steps:
         if step.objective != objectives[step.index]:
             refuse("improvements", f"the objective at {step.index} differs from the list")
+        excess = sum(value for value in step.constraints if value > 0)
+        # Sums round by the order they are made in.
+        if not math.isclose(excess, violations[step.index], rel_tol=1e-12):
+            refuse("improvements", f"the constraints at {step.index} contradict violation")
+    if record.batches is not None and sum(record.batches) != n:
+        refuse("batches", f"{sum(record.batches)} points in all, there are {n} evaluations")
+    if record.points is not None:
+        _check_points(record, n, refuse)
+
+
+def _check_points(record: Record, n: int, refuse: Callable[[str, str], NoReturn]) -> None:
+    """Refuse points that are not n points of one length, or contradict the improvements."""
+    points = record.points or ""
+    try:
+        raw = base64.b64decode(points, validate=True)
+    except binascii.Error as error:
+        refuse("points", f"no Base64: {error}")
+    if base64.b64encode(raw).decode("ascii") != points:
+        refuse("points", "no canonical Base64")
+    if (n == 0) != (raw == b"") or len(raw) % (8 * max(1, n)):
+        refuse("points", f"{len(raw)} bytes are not {n} points of 64-bit floats")
+    if len(raw) > 8 * MAX_POINT_NUMBERS:
+        refuse("points", f"more than {MAX_POINT_NUMBERS} numbers: leave the points out (null)")
+    x = np.frombuffer(raw, dtype="<f8").reshape(max(1, n), -1)
+    if not np.isfinite(x).all():
+        refuse("points", "a coordinate is not finite")
+    for step in record.improvements:
+        if not np.array_equal(x[step.index], step.x):
+            refuse("points", f"point {step.index} is not the x of its improvement")

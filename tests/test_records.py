@@ -16,12 +16,15 @@ from cbo_suite.journal import read_journal
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
     decode_record,
+    encode_points,
     encode_record,
     improvements,
     make_record,
     read_records,
+    regular_batches,
     write_records,
 )
+from cbo_suite.tasks import Task
 from tests.doubles import Disc, Hill, Scripted, defective
 
 
@@ -48,6 +51,8 @@ def test_a_record_holds_what_the_run_found(record, run):
     assert record.digest == run.digest
     assert record.improvements[-1].index == run.best_index
     assert np.array_equal(record.improvements[-1].x, run.best_x)
+    assert np.array_equal(record.x, run.x)
+    assert record.batches is None
     assert {"cbo-suite", "python", "numpy"} <= record.versions.keys()
     assert {"system", "architecture", "processor", "cores"} == record.machine.keys()
 
@@ -80,6 +85,47 @@ def test_failures_are_on_record(tmp_path):
     assert decode_record(encode_record(record)) == record
 
 
+def test_the_points_of_a_large_run_are_left_out(tmp_path):
+    """Up to 50,000 numbers are kept, above only the improvements have their point."""
+    kept, left_out = tmp_path / "kept.jsonl", tmp_path / "left-out.jsonl"
+    settings = {"n_init": 10, "batch_size": 500}
+    run = cbo.run("rover-60d-v1", "random-search", budget=833, journal=kept, **settings)
+    cbo.run("rover-60d-v1", "random-search", budget=834, journal=left_out, **settings)
+    assert np.array_equal(make_record(read_journal(kept)).x, run.x)
+    record = make_record(read_journal(left_out))
+    assert record.points is None
+    assert record.x is None
+    assert decode_record(encode_record(record)) == record
+
+
+def test_irregular_batches_are_on_record(tmp_path):
+    """An optimizer that asks for fewer points than it may leaves the sizes of its batches."""
+    path = tmp_path / "run.jsonl"
+    one_less = defective(ask=lambda self, n: Hill.ask(self, max(1, n - 1)))
+    cbo.run(Disc(), one_less, budget=12, n_init=4, batch_size=3, journal=path)
+    record = make_record(read_journal(path))
+    assert record.batches == [3, 1, 2, 2, 2, 1, 1]
+    assert decode_record(encode_record(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("n", "sizes"),
+    [(0, []), (2, [2]), (4, [3, 1]), (7, [3, 1, 3]), (12, [3, 1, 3, 3, 2])],
+)
+def test_regular_batches_are_as_large_as_they_may_be(n, sizes):
+    """The design and what was asked are batches of their own; workers take one point each."""
+    assert regular_batches(Task("p-v1", "o", 12, 3, 4, 0), n) == sizes
+    assert regular_batches(Task("p-v1", "o", 12, 3, 4, 0, workers=2), n) == [1] * n
+
+
+def test_a_run_without_evaluations_has_a_record(record):
+    """What failed before its first evaluation has no points, and says so."""
+    empty = dict(objective=[], violation=[], feasible="", improvements=[], points="", batches=None)
+    nothing = msgspec.structs.replace(record, status="failed", error="it broke", **empty)
+    assert decode_record(encode_record(nothing)) == nothing
+    assert nothing.x.size == 0
+
+
 def test_a_run_that_has_not_ended_has_no_record(tmp_path):
     """The message says what to do."""
     path = tmp_path / "run.jsonl"
@@ -92,6 +138,16 @@ def test_a_run_that_has_not_ended_has_no_record(tmp_path):
 def edit(record, **changes):
     """Return the line of a record with fields changed."""
     return json.dumps(json.loads(encode_record(record)) | changes).encode()
+
+
+def listed(record):
+    """Return the improvements of a record as JSON has them."""
+    return json.loads(encode_record(record))["improvements"]
+
+
+def flipped(step):
+    """Change the sign of the constraints of an improvement."""
+    return step | {"constraints": [-value for value in step["constraints"]]}
 
 
 MALFORMED = {
@@ -132,6 +188,29 @@ MALFORMED = {
         lambda r: edit(r, objective=["nan", *r.objective[1:]]),
         "field violation: an objective that is not finite",
     ),
+    "constraints of another sign": (
+        lambda r: edit(r, improvements=[flipped(step) for step in listed(r)]),
+        "field improvements: the constraints at 0 contradict violation",
+    ),
+    "constraints of unequal length": (
+        lambda r: edit(r, improvements=[listed(r)[0] | {"constraints": []}, *listed(r)[1:]]),
+        "field improvements: x or constraints differ in length",
+    ),
+    "no base64": (lambda r: edit(r, points="!" * 8), "field points: no Base64"),
+    "sloppy base64": (lambda r: edit(r, points=r.points[:-2] + "/="), "field points: no canonical"),
+    "too few points": (lambda r: edit(r, points=encode_points(r.x[1:])), "384 bytes are not 25"),
+    "no points": (lambda r: edit(r, points=""), "field points: 0 bytes are not 25 points"),
+    "too many points": (lambda r: edit(r, points="A" * 600_000), "points"),
+    "a point that is nan": (
+        lambda r: edit(r, points=encode_points(np.full((25, 2), np.nan))),
+        "field points: a coordinate is not finite",
+    ),
+    "other points": (
+        lambda r: edit(r, points=encode_points(r.x[::-1])),
+        "field points: point 0 is not the x of its improvement",
+    ),
+    "other batches": (lambda r: edit(r, batches=[3, 3]), "field batches: 6 points in all"),
+    "an empty batch": (lambda r: edit(r, batches=[25, 0]), "batches"),
     "long name": (lambda r: edit(r, machine={"a" * 301: "b"}), "machine"),
 }
 
