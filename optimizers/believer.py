@@ -85,7 +85,7 @@ def choose_batch(
     points = torch.cat([candidates[kept], under_way])
     draws = [
         # Without a generator a draw is the mean: the point is believed.
-        JointDraws(model.gp, index, points, 1, None, offset=offset)
+        JointDraws(model.dense, index, points, 1, None, offset=offset)
         for index, offset in enumerate(_shift(model).tolist())
     ]
     everything = torch.arange(points.shape[0])

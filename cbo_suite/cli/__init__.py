@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import NamedTuple
 
@@ -64,3 +65,6 @@ class _LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="cbo-suite")
 def main() -> None:
     """Benchmark constrained black-box optimizers."""
+    # What a person should know of while waiting, such as a compilation.
+    logging.basicConfig(format="note: %(message)s")
+    logging.getLogger("cbo_suite").setLevel(logging.INFO)

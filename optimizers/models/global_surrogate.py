@@ -61,7 +61,7 @@ class Posterior:
     @classmethod
     def of(cls, model: Model) -> Posterior:
         """Take over fitted models."""
-        gp = model.gp
+        gp = model.dense
         shift = torch.as_tensor(model.offset / model.scale, dtype=gp.x.dtype, device=gp.x.device)
         shift[0] = 0.0
         return cls(

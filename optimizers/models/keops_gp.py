@@ -45,12 +45,6 @@ LEARNING_RATE = 0.1
 CHUNK_ELEMENTS = 1 << 22
 
 
-def prefer_keops(num_models: int, count: int, dtype: torch.dtype, memory: float) -> bool:
-    """Whether the dense models of this size would take more than a quarter of `memory` bytes."""
-    size = torch.finfo(dtype).bits // 8
-    return num_models * count**2 * size > memory / 4.0
-
-
 class KeopsGP:
     """Gaussian processes conditioned on data, with given hyperparameters.
 

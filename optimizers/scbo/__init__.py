@@ -54,6 +54,7 @@ class SCBO:
         bilog: bool = True,
         perturbation: bool = True,
         sampler: str = "auto",
+        models: str = "auto",
         noisy: bool = False,
         delta: float = 0.05,
         n_init: int | None = None,
@@ -74,6 +75,9 @@ class SCBO:
             bilog: Whether the constraints are mapped by the bilog.
             perturbation: Whether candidates keep variables of the centre in high dimensions.
             sampler: How Thompson sampling draws: "exact", "pathwise" or "auto" by size.
+            models: "dense" for exact models, "keops" for matrix-free ones (conjugate gradients
+                with KeOps, as in the paper), "auto" for these where Cholesky factors would take
+                more than 4 GB.
             noisy: Whether observations are noisy: then posterior means say what is better.
             delta: Accepted probability that the point recommended for a noisy problem is
                 infeasible.
@@ -94,7 +98,7 @@ class SCBO:
             if value is not None and value < 1:
                 raise InvalidTask(f"{name} must be at least 1, or None, got {value}")
         self._space, self._budget, self._batch_size, self._seed = space, budget, batch_size, seed
-        self._acquisition = Acquisition(acquisition, sampler)
+        self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
         share = PERTURBED_VARIABLES / space.dim if perturbation and trust_region else 1.0
         self._probability = min(1.0, share)
@@ -196,6 +200,7 @@ class SCBO:
             self._bounds,
             self._transform,
             self._like,
+            self._acquisition.models,
         )
 
     def _design_left(self) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
+from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 from cbo_suite.optimizers.models.pathwise import PathwiseDraws
 from cbo_suite.optimizers.scbo import improvement, thompson
@@ -15,26 +16,40 @@ from cbo_suite.optimizers.scbo.thompson import Constant, Draws
 
 ACQUISITIONS = ("ts", "ei")
 SAMPLERS = ("auto", "exact", "pathwise")
+MODELS = ("auto", "dense", "keops")
 # Number of models times square of the number of candidates up to which "auto" draws exactly.
 EXACT_LIMIT = 5e7
 
 
 class Acquisition:
-    """Chooses candidates by the models."""
+    """Chooses candidates by the models.
 
-    def __init__(self, kind: str, sampler: str) -> None:
-        """Check the names.
+    Attributes:
+        models: Kind of the models it needs: "dense", "keops", or "auto" for either.
+    """
+
+    def __init__(self, kind: str, sampler: str, models: str) -> None:
+        """Check the names and whether they go together.
 
         Raises:
-            InvalidTask: There is no such acquisition or sampler.
+            InvalidTask: There is no such acquisition, sampler or kind of models, or the models
+                cannot do what is asked of them.
         """
         for name, value, known in (
             ("acquisition", kind, ACQUISITIONS),
             ("sampler", sampler, SAMPLERS),
+            ("models", models, MODELS),
         ):
             if value not in known:
                 raise InvalidTask(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        dense = kind == "ei" or sampler == "exact"
+        if dense and models == "keops":
+            raise InvalidTask(
+                'acquisition "ei" and sampler "exact" need Cholesky factors, which models "keops" '
+                'do not have: leave models at "auto"'
+            )
         self._kind, self._sampler = kind, sampler
+        self.models = "dense" if dense else models
 
     def choose(
         self,
@@ -85,8 +100,13 @@ def _draws(
     draws: list[Draws] = []
     for index in range(len(model.scale)):
         place = float(model.offset[index]), float(model.scale[index])
-        if pathwise and generator is not None:
-            draws.append(PathwiseDraws(model.gp, index, candidates, count, generator, *place))
+        if generator is not None and not isinstance(model.gp, BatchGP):
+            # Not at the top: KeOps takes seconds to import, and few runs need it.
+            from cbo_suite.optimizers.models.keops_gp import KeopsDraws
+
+            draws.append(KeopsDraws(model.gp, index, candidates, count, generator, *place))
+        elif generator is not None and pathwise:
+            draws.append(PathwiseDraws(model.dense, index, candidates, count, generator, *place))
         else:
-            draws.append(JointDraws(model.gp, index, candidates, count, generator, *place))
+            draws.append(JointDraws(model.dense, index, candidates, count, generator, *place))
     return [*draws, *(Constant(candidates, count, value) for value in model.constants)]

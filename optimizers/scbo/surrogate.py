@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,6 +22,12 @@ from cbo_suite.optimizers.models.transforms import (
 )
 from cbo_suite.protocols import Array
 
+if TYPE_CHECKING:
+    from cbo_suite.optimizers.models.keops_gp import KeopsGP
+
+# Bytes of all Cholesky factors beyond which "auto" takes the matrix-free models. A constant, not
+# the machine's memory: a run gives the same result everywhere.
+MOST_DENSE_BYTES = 4e9
 # Steps of a fit, and the gain in nats below which it ends.
 FIT_STEPS, FIT_TOLERANCE = 40, 0.02
 # Number of models times cube of the number of data from which fits are dear: they begin where the
@@ -39,16 +45,24 @@ class Model:
     """Models of the objective and the constraints, and the way back from standardised values.
 
     Attributes:
-        gp: Models of the objective (index 0) and of the constraints that are not constant.
+        gp: Models of the objective (index 0) and of the constraints that are not constant, dense
+            or matrix-free.
         offset: Mean of each series before standardisation, shape `(b,)`.
         scale: Deviation of each series before standardisation, shape `(b,)`.
         constants: Values of the constraints that never changed.
     """
 
-    gp: BatchGP
+    gp: BatchGP | KeopsGP
     offset: Array
     scale: Array
     constants: list[float]
+
+    @property
+    def dense(self) -> BatchGP:
+        """The models where they have Cholesky factors."""
+        if not isinstance(self.gp, BatchGP):
+            raise TypeError(f"dense models are needed here, got {type(self.gp).__name__}")
+        return self.gp
 
     def predict(self, x: Tensor) -> tuple[Array, Array]:
         """Posterior mean and deviation in transformed units at `(p, d)`: both `(b, p)`."""
@@ -87,9 +101,19 @@ class Surrogate:
         bounds: Bounds,
         transform: Transform,
         like: Tensor,
+        kind: str = "dense",
     ) -> None:
-        """Begin without data; `like` sets device and precision."""
-        self._bounds, self._transform, self._like = bounds, transform, like
+        """Begin without data.
+
+        Args:
+            dim: Number of variables.
+            num_constraints: Number of constraints.
+            bounds: Bounds of the hyperparameters.
+            transform: From observations to what the models see.
+            like: Sets device and precision.
+            kind: "dense", "keops", or "auto" by size.
+        """
+        self._bounds, self._transform, self._like, self._kind = bounds, transform, like, kind
         self._parameters = default_parameters(num_constraints + 1, dim, bounds, like).clone()
         # Numbers of data at which the factors were made and then extended.
         self._built: list[int] = []
@@ -109,16 +133,34 @@ class Surrogate:
         series = standardize(np.column_stack([self._transform.objective(objective), transformed]))
         varying = [0, *(int(k) for k in np.flatnonzero(~series.constant) if k > 0)]
         inputs, outputs = self.tensor(x), self.tensor(series.values[:, varying].T.copy())
-        if self._must_fit(len(x), varying):
-            self._fit(inputs, outputs, varying)
-        self._factorise(inputs)
         constants = [float(transformed[0, k - 1]) for k in _missing(varying, series)]
+        build = self._matrix_free if self._is_matrix_free(outputs) else self._dense
         return Model(
-            BatchGP(inputs, outputs, self._parameters[varying], self._factors),
-            series.mean[varying],
-            series.scale[varying],
-            constants,
+            build(inputs, outputs, varying), series.mean[varying], series.scale[varying], constants
         )
+
+    def _is_matrix_free(self, y: Tensor) -> bool:
+        """Whether models of outputs `(b, n)` are to do without Cholesky factors."""
+        size = y.shape[0] * y.shape[1] ** 2 * y.element_size()
+        return self._kind == "keops" or (self._kind == "auto" and size > MOST_DENSE_BYTES)
+
+    def _dense(self, x: Tensor, y: Tensor, varying: list[int]) -> BatchGP:
+        """Exact models of inputs `(n, d)` and outputs `(b, n)`."""
+        if self._must_fit(len(x), varying):
+            self._fit(x, y, varying)
+        self._factorise(x)
+        return BatchGP(x, y, self._parameters[varying], self._factors)
+
+    def _matrix_free(self, x: Tensor, y: Tensor, varying: list[int]) -> KeopsGP:
+        """Models by conjugate gradients, fitted when the data have grown by a factor."""
+        # Not at the top: KeOps takes seconds to import, and few runs need it.
+        from cbo_suite.optimizers.models import keops_gp
+
+        grown = not self._built or len(x) >= REFIT_GROWTH * self._built[0]
+        if grown or varying != self._varying:
+            best, _ = keops_gp.fit(x, y, self._parameters[varying], self._bounds)
+            self._keep(best, len(x), varying)
+        return keops_gp.KeopsGP(x, y, self._parameters[varying])
 
     def _must_fit(self, count: int, varying: list[int]) -> bool:
         """Whether hyperparameters must follow the data."""
@@ -141,8 +183,12 @@ class Surrogate:
             steps=DEAR_STEPS if dear else FIT_STEPS,
             tolerance=DEAR_TOLERANCE if dear else FIT_TOLERANCE,
         )
+        self._keep(best, x.shape[0], varying)
+
+    def _keep(self, best: Tensor, count: int, varying: list[int]) -> None:
+        """Take over hyperparameters that were fitted to `count` data."""
         self._parameters[varying] = (best * QUANTA).round() / QUANTA
-        self._built, self._factors, self._varying = [x.shape[0]], [], varying
+        self._built, self._factors, self._varying = [count], [], varying
 
     def _factorise(self, x: Tensor) -> None:
         """Bring the Cholesky factors up to date, by the same steps as without interruption."""

@@ -19,7 +19,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from cbo_suite.errors import MissingExtra
+from cbo_suite.errors import InvalidTask, MissingExtra
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.fit import NOISY, default_parameters
 from cbo_suite.optimizers.models.fit import fit as dense_fit
@@ -29,7 +29,6 @@ from cbo_suite.optimizers.models.keops_gp import (
     KeopsDraws,
     KeopsGP,
     fit,
-    prefer_keops,
 )
 from cbo_suite.optimizers.models.keops_operator import (
     WIDTH,
@@ -38,7 +37,10 @@ from cbo_suite.optimizers.models.keops_operator import (
     kernel_operator,
 )
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
+from cbo_suite.optimizers.scbo import surrogate
 from cbo_suite.optimizers.scbo.thompson import select
+from cbo_suite.protocols import Evaluation
+from tests.optimizers.scbo_runs import SPACE, advance, begun, bowl, design, make
 
 DIM = 3
 # The paper's table (Eriksson and Poloczek, AISTATS 2021, supplement), one model of 1000 points.
@@ -230,12 +232,41 @@ def test_nothing_is_compiled_after_the_first_use() -> None:
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(("count", "preferred"), [(1000, False), (20_000, True)])
-def test_keops_is_preferred_where_dense_factors_would_fill_the_memory(
-    count: int, preferred: bool
-) -> None:
-    """10 models in single precision against 8 GB."""
-    assert prefer_keops(10, count, torch.float32, 8e9) is preferred
+def test_scbo_runs_on_matrix_free_models_and_resumes() -> None:
+    """The whole loop with KeOps goes on from its state as if it had never stopped, and improves."""
+    whole = begun(models="keops", dtype="float64")
+    advance(whole, 3)
+    data = [
+        part[:9].copy() for part in (whole._archive.x, *bowl(SPACE.from_unit(whole._archive.x)))
+    ]
+    state = whole.get_state()
+    resumed = make(models="keops")
+    resumed.tell(SPACE.from_unit(data[0]), Evaluation(data[1], data[2]))
+    resumed.set_state(state)
+    assert np.array_equal(whole.ask(2), resumed.ask(2))
+    advance(whole, 10)
+    best = bowl(whole.recommend()[None])
+    assert (best.constraints <= 0.0).all()
+    assert best.objective[0] < 2.3
+
+
+@pytest.mark.parametrize("options", [{"acquisition": "ei"}, {"sampler": "exact"}])
+def test_what_needs_cholesky_factors_is_refused(options: dict[str, str]) -> None:
+    """Matrix-free models have none."""
+    with pytest.raises(InvalidTask, match='leave models at "auto"'):
+        make(models="keops", **options)
+
+
+def test_large_models_are_matrix_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With "auto" the size decides, never the machine."""
+    monkeypatch.setattr(surrogate, "MOST_DENSE_BYTES", 3 * 8 * 8 * 8)
+    optimizer = begun(count=8)
+    optimizer.ask()
+    assert optimizer._surrogate._factors
+    x = design(1, seed=1)
+    optimizer.tell(x, bowl(x))
+    optimizer.ask()
+    assert not optimizer._surrogate._factors
 
 
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
