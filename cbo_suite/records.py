@@ -12,6 +12,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -208,14 +209,14 @@ def decode_record(line: bytes, where: str = "record") -> Record:
         RecordError: The line is no record; the message names the place and the field.
     """
     if len(line) > MAX_LINE_BYTES:
-        raise RecordError(f"{where}: a line of more than {MAX_LINE_BYTES} bytes")
+        raise RecordError(f"{where}, field line: more than {MAX_LINE_BYTES} bytes")
     try:
         record = _decoder.decode(line)
         # msgspec takes the last of two equal keys; a record must mean one thing to every reader.
         # Numbers are of no interest here and would cost memory.
         json.loads(line, object_pairs_hook=_unique_keys, parse_float=bool, parse_int=bool)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise RecordError(f"{where}: {error}") from error
+        raise RecordError(f"{where}, field {_field(str(error))}: {error}") from error
     _check_agreement(record, where)
     return record
 
@@ -242,6 +243,14 @@ def write_records(path: str | Path, records: Iterable[Record]) -> None:
 def _order(record: Record) -> tuple[str, str, int]:
     """Order records by problem, optimizer and seed."""
     return record.task.problem, record.task.optimizer, record.task.seed
+
+
+def _field(text: str) -> str:
+    """Find the field that a message of the decoder speaks of, "line" if there is none."""
+    path = re.search(r" - at `\$\.?(.*?)`$", text)
+    key = re.search(r"field `(.*?)`|key '(.*?)'", text)
+    names = [path[1] if path else "", (key[1] or key[2]) if key else ""]
+    return ".".join(filter(None, names))[:100] or "line"
 
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> None:

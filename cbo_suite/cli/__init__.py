@@ -25,6 +25,7 @@ _COMMANDS = {
     "list": _Command("cbo_suite.cli.list:list_command", "List problems and optimizers."),
     "run": _Command("cbo_suite.cli.run:run_command", "Run an optimizer on a problem, or a suite."),
     "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
+    "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),
     "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),
     "new": _Command("cbo_suite.cli.new:new", "Start an optimizer of your own."),
     "mopta08": _Command("cbo_suite.cli.mopta08:mopta08", "Install the MOPTA08 executable."),

@@ -1,0 +1,90 @@
+"""`cbo verify`: can these results be believed?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cbo_suite.verify import Verdict
+
+
+@click.command("verify")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--against",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of published runs, which must not be overwritten.",
+)
+@click.option(
+    "--rerun", type=click.IntRange(0), default=0, metavar="K", help="Run K of the seeds again."
+)
+@click.option(
+    "--mark",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the verified rows into this file, such as leaderboard/verified.json.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def verify(
+    files: tuple[Path, ...], against: Path | None, rerun: int, mark: Path | None, as_json: bool
+) -> None:
+    """Verify result files <problem>/<optimizer>.jsonl, or all files of folders.
+
+    A file is read strictly and its points are put into the problem again; every value must come
+    out as recorded. Exits with 1 if a file is refused.
+    """
+    from cbo_suite.verify import mark_verified, verify_file
+
+    verdicts = []
+    for path in _expand(files):
+        verdict = verify_file(path, against=against, rerun=rerun)
+        verdicts.append(verdict)
+        if not as_json:
+            _show(verdict)
+    if mark is not None:
+        mark_verified(mark, verdicts)
+    counts = {
+        status: sum(verdict.status == status for verdict in verdicts)
+        for status in ("verified", "unverified", "refused")
+    }
+    if as_json:
+        click.echo(json.dumps([_plain(verdict) for verdict in verdicts], indent=2))
+    else:
+        click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    if counts["refused"]:
+        raise click.exceptions.Exit(1)
+
+
+def _expand(paths: tuple[Path, ...]) -> list[Path]:
+    """Replace folders by the files in them."""
+    files: list[Path] = []
+    for path in paths:
+        is_folder = path.is_dir() and not path.is_symlink()
+        files += sorted(p for p in path.rglob("*") if not p.is_dir()) if is_folder else [path]
+    return files
+
+
+def _show(verdict: Verdict) -> None:
+    """Print what was found of a file."""
+    from cbo_suite.cli.tables import print_table
+
+    rows = [(finding.rule, finding.outcome, finding.detail) for finding in verdict.findings]
+    print_table(f"{verdict.file}: {verdict.status}", ("check", "outcome", "detail"), rows)
+    for flag in verdict.flags:
+        click.echo(f"look: {flag}")
+    for complaint in verdict.complaints:
+        click.echo(f"refused: {complaint}", err=True)
+
+
+def _plain(verdict: Verdict) -> dict[str, object]:
+    """Turn a verdict into plain JSON."""
+    findings = [
+        {"check": finding.rule, "outcome": finding.outcome, "detail": finding.detail}
+        for finding in verdict.findings
+    ]
+    return verdict._asdict() | {"findings": findings}

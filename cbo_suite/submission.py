@@ -1,0 +1,350 @@
+"""Read a result file that a stranger sends: is it a file, is it whole, is it one honest grid?
+
+Nothing here runs a problem or an optimizer. Sizes are bounded before anything is decoded, names
+are checked before they are used, and every complaint names file, line and field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from cbo_suite.errors import RecordError
+from cbo_suite.protocols import Array
+from cbo_suite.records import MAX_POINT_NUMBERS, Record, decode_record
+from cbo_suite.tasks import PAPER, Task
+
+MIN_SEEDS = 10
+FULL_SEEDS = 30
+MAX_SEEDS = 100
+MAX_FILE_BYTES = 64 * 2**20
+MAX_LINE_BYTES = 8 * 2**20
+# Every value of JSON but the first stands behind a comma, so this bounds what decoding takes.
+MAX_LINE_COMMAS = 500_000
+MAX_OPTIONS_BYTES = 10_000
+MAX_NAME = 60
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# Windows cannot have files of these names, whatever their suffix.
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])")
+
+
+class Row(NamedTuple):
+    """One record, with its numbers as arrays.
+
+    Attributes:
+        line: Its line in the file, counted from 1.
+        task: What was run.
+        options: Options of the optimizer.
+        versions: Package name to version.
+        machine: Facts of the machine.
+        facts: Digests that pin the problem.
+        digest: Fingerprint of all points and values.
+        batches: Sizes of the batches, None if they are regular.
+        objective: Objective values, shape `(n,)`.
+        violation: Total violations, shape `(n,)`.
+        x: All points, shape `(n, d)`, None if they were left out.
+        steps: Numbers of the improvements, shape `(k,)`.
+        step_x: Their points, shape `(k, d)`.
+        step_constraints: Their constraint values, shape `(k, m)`.
+    """
+
+    line: int
+    task: Task
+    options: Mapping[str, object]
+    versions: Mapping[str, str]
+    machine: Mapping[str, str]
+    facts: Mapping[str, str]
+    digest: str
+    batches: Sequence[int] | None
+    objective: Array
+    violation: Array
+    x: Array | None
+    steps: np.ndarray[tuple[int], np.dtype[np.intp]]
+    step_x: Array
+    step_constraints: Array
+
+
+class Complaints:
+    """What is wrong with a file, in the words for its author.
+
+    Attributes:
+        texts: One line per complaint: file, line, field, reason.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Start with nothing to complain about."""
+        self.name = printable(str(path))
+        self.texts: list[str] = []
+
+    def add(self, line: int, field: str, reason: str) -> None:
+        """Note a complaint; line 0 is the file itself."""
+        place = f"{self.name}, line {line}" if line else self.name
+        self.texts.append(f"{place}, field {field}: {printable(reason)[:500]}")
+
+
+class Submission(NamedTuple):
+    """A result file that is well formed.
+
+    Attributes:
+        problem: Id of the problem.
+        optimizer: Id of the optimizer.
+        sha256: Digest of the bytes of the file.
+        rows: Its records, by seed.
+    """
+
+    problem: str
+    optimizer: str
+    sha256: str
+    rows: list[Row]
+
+    @property
+    def provisional(self) -> bool:
+        """Whether there are fewer runs than a full grid has."""
+        return len(self.rows) < FULL_SEEDS
+
+
+def printable(text: str) -> str:
+    """Write a text of a stranger without line breaks, control signs and turns of direction."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode("ascii")
+        for sign in text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )
+
+
+def read_submission(path: Path, complaints: Complaints) -> Submission | None:
+    """Read a result file `<problem>/<optimizer>.jsonl`.
+
+    Args:
+        path: The file.
+        complaints: Takes what is wrong with it.
+
+    Returns:
+        Its contents, None if there is a complaint.
+    """
+    rows, sha256 = [], hashlib.sha256()
+    names = _names(path, complaints)
+    if names is None:
+        return None
+    for number, line in enumerate(_lines(path, complaints), start=1):
+        sha256.update(line)
+        if number > MAX_SEEDS:
+            complaints.add(number, "seed", f"more than {MAX_SEEDS} runs")
+        else:
+            record = _decode(line, number, complaints)
+            if record is not None:
+                _check_record(record, number, names, complaints)
+                rows.append(_row(record, number))
+        if complaints.texts:
+            # What follows a broken line means nothing, and may be there to exhaust the reader.
+            break
+    if not complaints.texts:
+        _check_grid(rows, complaints)
+    return None if complaints.texts else Submission(*names, sha256.hexdigest(), rows)
+
+
+def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
+    """Take problem and optimizer from the path, if they are names and the file is a file."""
+    problem, name = path.parent.name or path.absolute().parent.name, path.name
+    optimizer = name.removesuffix(".jsonl")
+    if problem not in PAPER:
+        complaints.add(0, "path", f"the folder {problem[:80]!r} is no problem of the leaderboard")
+    if name == optimizer or not _NAME.fullmatch(optimizer) or len(optimizer) > MAX_NAME:
+        complaints.add(
+            0,
+            "path",
+            f"the file {name[:80]!r} is not named <optimizer>.jsonl, with an id of at most "
+            f"{MAX_NAME} lower-case letters, digits and single hyphens, such as my-search.jsonl",
+        )
+    elif _RESERVED.fullmatch(optimizer):
+        complaints.add(0, "path", f"Windows cannot have a file {name!r}: choose another id")
+    return None if complaints.texts else (problem, optimizer)
+
+
+def _lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
+    """Give the lines of a plain file, each of bounded length."""
+    # A link must not be followed, and a pipe must not block.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if path.is_symlink() or path.parent.is_symlink():
+            complaints.add(0, "path", "the file or its folder is a symbolic link: send a file")
+            return
+        handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        complaints.add(0, "path", f"it cannot be opened: {reason}")
+        return
+    with os.fdopen(handle, "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            complaints.add(0, "path", "it is no regular file")
+        elif facts.st_nlink > 1:
+            complaints.add(0, "path", f"the file has {facts.st_nlink} names (hard links): copy it")
+        elif facts.st_size > MAX_FILE_BYTES:
+            complaints.add(0, "size", f"{facts.st_size} bytes, more than {MAX_FILE_BYTES}")
+        elif facts.st_size == 0:
+            complaints.add(0, "size", "the file is empty")
+        else:
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                yield line
+
+
+def _decode(line: bytes, number: int, complaints: Complaints) -> Record | None:
+    """Decode a line that is not too large and ends as a line does."""
+    if len(line) > MAX_LINE_BYTES:
+        complaints.add(number, "line", f"more than {MAX_LINE_BYTES} bytes")
+    elif line.count(b",") > MAX_LINE_COMMAS:
+        complaints.add(number, "line", f"more than {MAX_LINE_COMMAS} values")
+    elif not line.endswith(b"\n"):
+        complaints.add(number, "line", "it does not end with a newline: the file was cut off")
+    else:
+        try:
+            return decode_record(line, f"line {number}")
+        except RecordError as error:
+            _, _, text = str(error).partition(", field ")
+            field, _, reason = text.partition(": ")
+            complaints.add(number, field, reason)
+    return None
+
+
+def _row(record: Record, number: int) -> Row:
+    """Turn the lists of a record into arrays, which take a quarter of the memory."""
+    steps = record.improvements
+    return Row(
+        number,
+        record.task,
+        record.options,
+        record.versions,
+        record.machine,
+        record.facts,
+        record.digest,
+        record.batches,
+        record.objectives,
+        record.violations,
+        record.x,
+        np.array([step.index for step in steps], dtype=np.intp),
+        np.array([step.x for step in steps], dtype=float),
+        np.array([step.constraints for step in steps], dtype=float),
+    )
+
+
+def _check_record(
+    record: Record, number: int, names: tuple[str, str], complaints: Complaints
+) -> None:
+    """Check what a single record must say: the names of its path and the paper's protocol."""
+    task, protocol = record.task, PAPER[names[0]]
+    for field, got, wanted in (
+        ("task.problem", task.problem, names[0]),
+        ("task.optimizer", task.optimizer, names[1]),
+        ("task.budget", task.budget, protocol.budget),
+        ("task.batch_size", task.batch_size, protocol.batch_size),
+        ("task.n_init", task.n_init, protocol.n_init),
+        ("task.workers", task.workers, None),
+    ):
+        if got != wanted:
+            source = "the path says" if field in ("task.problem", "task.optimizer") else "must be"
+            complaints.add(number, field, f"{got!r:.120}, {source} {wanted!r}")
+    if len(msgspec.json.encode(record.options)) > MAX_OPTIONS_BYTES:
+        complaints.add(number, "options", f"more than {MAX_OPTIONS_BYTES} bytes")
+    for field, package in (("versions", "cbo-suite"), ("facts", "box")):
+        if package not in getattr(record, field):
+            complaints.add(number, field, f"it does not name {package!r}")
+    if record.improvements:
+        coordinates = len(record.objective) * len(record.improvements[0].x)
+        if record.points is None and coordinates <= MAX_POINT_NUMBERS:
+            complaints.add(
+                number, "points", "the points are missing: write the record with this version"
+            )
+
+
+def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
+    """Check what the records must be together: seeds 0 to n - 1, each once, of one version."""
+    seeds = [row.task.seed for row in rows]
+    for place, row in enumerate(rows):
+        if row.task.seed != place:
+            kind = "is there twice" if row.task.seed in seeds[:place] else "stands there"
+            complaints.add(
+                row.line,
+                "task.seed",
+                f"seed {row.task.seed} {kind}, expected seed {place}: every seed from 0 on, in "
+                "order, each once",
+            )
+            break
+    if len(rows) < MIN_SEEDS:
+        complaints.add(
+            len(rows), "task.seed", f"{len(rows)} runs, at least {MIN_SEEDS} seeds are needed"
+        )
+    digests = [row.digest for row in rows]
+    for place, row in enumerate(rows):
+        if row.digest in digests[:place]:
+            twin = rows[digests.index(row.digest)].line
+            complaints.add(row.line, "digest", f"the same run as line {twin}")
+            break
+    for row in rows[1:]:
+        different = differing_version(rows[0].versions, row.versions)
+        if different is not None:
+            complaints.add(row.line, "versions", f"{different}, unlike line 1: one version, please")
+            break
+        if row.options != rows[0].options or row.facts != rows[0].facts:
+            field = "options" if row.options != rows[0].options else "facts"
+            complaints.add(row.line, field, "it differs from line 1: one setting, please")
+            break
+
+
+def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+    """Name a package that two runs had in different versions, None if there is none.
+
+    A package that only one of them names was imported for another reason and changes nothing.
+    """
+    for package in sorted(first.keys() & second.keys()):
+        if first[package] != second[package]:
+            return f"{package} {second[package]}"
+    return None
+
+
+def check_published(submission: Submission, folder: Path, complaints: Complaints) -> str:
+    """Check that runs which are published already are there unchanged.
+
+    Args:
+        submission: The new file.
+        folder: The published runs, `<problem>/<optimizer>.jsonl`.
+        complaints: Takes what is wrong.
+
+    Returns:
+        What was found, in a few words.
+    """
+    path = folder / submission.problem / f"{submission.optimizer}.jsonl"
+    if not path.exists():
+        return "a new row"
+    published = {}
+    for number, line in enumerate(_lines(path, complaints), start=1):
+        record = _decode(line, number, complaints)
+        if record is None:
+            break
+        published[record.task.seed] = record
+    rows = {row.task.seed: row for row in submission.rows}
+    for seed, record in sorted(published.items()):
+        row = rows.get(seed)
+        if row is None:
+            complaints.add(0, "task.seed", f"seed {seed} is published and missing here")
+        elif row.digest != record.digest:
+            complaints.add(
+                row.line,
+                "digest",
+                f"seed {seed} is published with another result; published rows are never "
+                f"overwritten: give the new version an id of its own, such as "
+                f"{submission.optimizer}-2",
+            )
+        elif (different := differing_version(record.versions, row.versions)) is not None:
+            complaints.add(row.line, "versions", f"{different}, published with another version")
+        if complaints.texts:
+            break
+    return f"{len(rows) - len(published)} runs more than published"

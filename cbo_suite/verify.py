@@ -1,0 +1,261 @@
+"""Can a result file be believed? Read it strictly, replay its points, run some seeds again.
+
+Reading and replaying need no code of the optimizer, so results of a method that is not installed
+here can be verified too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from cbo_suite._rules import Finding
+from cbo_suite.environment import describe_machine, describe_versions
+from cbo_suite.errors import (
+    CboError,
+    MissingExecutable,
+    MissingExtra,
+    OptimizerFailed,
+    RecordError,
+    WrongExecutable,
+)
+from cbo_suite.files import write_whole
+from cbo_suite.harness import run
+from cbo_suite.registry import make_problem, optimizer_factory
+from cbo_suite.replay import check_digests, check_points, find_flags, replay
+from cbo_suite.results import Run
+from cbo_suite.submission import (
+    Complaints,
+    Row,
+    Submission,
+    check_published,
+    differing_version,
+    read_submission,
+)
+
+Status = Literal["verified", "unverified", "refused"]
+
+
+class Verdict(NamedTuple):
+    """What was found of one file.
+
+    Attributes:
+        file: Its path, safe to print.
+        row: "<problem>/<optimizer>", "" if the file is not well formed.
+        status: "verified" if its values came out again, "unverified" if they could not be
+            replayed here, "refused" if something is wrong.
+        runs: Number of runs.
+        provisional: Whether these are fewer than a full grid.
+        sha256: Digest of the bytes of the file, "" if it is not well formed.
+        findings: What each check found; after one that failed there are no others.
+        complaints: What is wrong: file, line, field, reason.
+        flags: What is not wrong but worth a look.
+    """
+
+    file: str
+    row: str
+    status: Status
+    runs: int
+    provisional: bool
+    sha256: str
+    findings: list[Finding]
+    complaints: list[str]
+    flags: list[str]
+
+
+def verify_file(path: Path, *, against: Path | None = None, rerun: int = 0) -> Verdict:
+    """Verify one result file.
+
+    Args:
+        path: The file `<problem>/<optimizer>.jsonl`.
+        against: Folder of published runs, which must not be overwritten.
+        rerun: Number of seeds, drawn from the content of the file, that are run again.
+    """
+    case = _Case(Complaints(path))
+    submission = read_submission(path, case.complaints)
+    if submission is None:
+        case.note("records", "")
+        return case.verdict("", 0, False, "")
+    kind = ", provisional" if submission.provisional else ""
+    case.note("records", f"{len(submission.rows)} runs of one version, seeds from 0 on{kind}")
+    if against is not None:
+        case.note("published", check_published(submission, against, case.complaints))
+    if case.sound:
+        _replay(submission, case)
+    if case.sound and rerun:
+        _rerun(submission, rerun, case)
+    return case.verdict(
+        f"{submission.problem}/{submission.optimizer}",
+        len(submission.rows),
+        submission.provisional,
+        submission.sha256,
+    )
+
+
+class _Case:
+    """What was found of a file so far."""
+
+    def __init__(self, complaints: Complaints) -> None:
+        """Start with nothing found."""
+        self.complaints = complaints
+        self.findings: list[Finding] = []
+        self.flags: list[str] = []
+        self.replayed = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is no complaint."""
+        return not self.complaints.texts
+
+    def note(self, rule: str, detail: str) -> None:
+        """Note how a check ended: well, with what it saw, unless there is a complaint."""
+        if self.sound:
+            self.findings.append(Finding(rule, "ok", detail))
+        else:
+            self.findings.append(Finding(rule, "failed", "see below"))
+
+    def skip(self, rule: str, reason: object) -> None:
+        """Note that a check could not be made."""
+        self.findings.append(Finding(rule, "skipped", str(reason)))
+
+    def verdict(self, row: str, runs: int, provisional: bool, sha256: str) -> Verdict:
+        """Sum up."""
+        status: Status = "verified" if self.replayed else "unverified"
+        return Verdict(
+            self.complaints.name,
+            row,
+            status if self.sound else "refused",
+            runs,
+            provisional,
+            sha256,
+            self.findings,
+            self.complaints.texts,
+            self.flags,
+        )
+
+
+def _replay(submission: Submission, case: _Case) -> None:
+    """Check points, values and digests against the problem, if it can be made here."""
+    try:
+        problem = make_problem(submission.problem)
+    except (MissingExtra, MissingExecutable, WrongExecutable) as reason:
+        case.skip("replay", reason)
+        return
+    check_points(submission, problem, case.complaints)
+    case.note("points", "inside the box, first the design of problem and seed")
+    if not case.sound:
+        return
+    case.flags += find_flags(submission, problem)
+    done = replay(submission, problem, case.complaints)
+    total = sum(len(row.objective) for row in submission.rows)
+    if done is None:
+        case.skip("replay", "no run has a point")
+        return
+    case.note("replay", f"{len(done.points.x):,} of {total:,} evaluations again: {done.agreement}")
+    case.replayed = case.sound
+    if case.sound:
+        count, obstacle = check_digests(submission, done, case.complaints)
+        if count:
+            case.note("digest", f"{count} of {len(submission.rows)} computed again: equal")
+        else:
+            case.skip("digest", obstacle)
+
+
+def _rerun(submission: Submission, count: int, case: _Case) -> None:
+    """Run some seeds again and compare; which ones, nobody can choose beforehand."""
+    try:
+        factory = optimizer_factory(submission.optimizer)
+    except CboError as reason:
+        case.skip("rerun", reason)
+        return
+    # The second half of the digest; the first has chosen the points to replay.
+    random = np.random.default_rng(int(submission.sha256[32:], 16))
+    rows = submission.rows
+    seeds = sorted(random.choice(len(rows), size=min(count, len(rows)), replace=False).tolist())
+    machine = describe_machine()
+    notes = []
+    for row in (rows[seed] for seed in seeds):
+        again = _run_again(row)
+        # What the run has imported is known only after it.
+        other = differing_version(row.versions, describe_versions(factory))
+        if again.digest == row.digest:
+            notes.append(f"seed {row.task.seed} identical")
+        elif other is None and dict(row.machine) == machine:
+            case.complaints.add(row.line, "digest", f"run again, {_first_difference(row, again)}")
+        elif _in_range(again, rows):
+            where = other or "another machine"
+            notes.append(f"seed {row.task.seed} within the range of the runs (here: {where})")
+        else:
+            case.complaints.add(
+                row.line, "objective", "run again, it ends outside the range of all these runs"
+            )
+    case.note("rerun", ", ".join(notes))
+
+
+def _run_again(row: Row) -> Run:
+    """Run a task as recorded; a run that fails gives what it had until then."""
+    task = row.task
+    try:
+        return run(
+            task.problem,
+            task.optimizer,
+            budget=task.budget,
+            batch_size=task.batch_size,
+            n_init=task.n_init,
+            seed=task.seed,
+            options=row.options,
+        )
+    except OptimizerFailed as failure:
+        if failure.run is None:
+            raise
+        failed: Run = failure.run
+        return failed
+
+
+def _first_difference(row: Row, again: Run) -> str:
+    """Say where a run that was made again leaves the recorded one."""
+    n = min(len(row.objective), len(again.objective))
+    equal = row.objective[:n] == again.objective[:n]
+    if row.x is not None:
+        equal &= (row.x[:n] == again.x[:n]).all(axis=1)
+    if equal.all():
+        return f"it has {len(again.objective)} evaluations instead of {len(row.objective)}"
+    return f"evaluation {int(np.argmin(equal))} is another one"
+
+
+def _in_range(again: Run, rows: Iterable[Row]) -> bool:
+    """Tell whether a run ends between the best and the worst of the recorded ones."""
+    ends = [
+        (float(row.violation[row.steps[-1]]), float(row.objective[row.steps[-1]]))
+        for row in rows
+        if len(row.steps)
+    ]
+    end = float(again.evaluation.violation[again.best_index]), again.best_objective
+    return bool(ends) and min(ends) <= end <= max(ends)
+
+
+def mark_verified(path: Path, verdicts: Iterable[Verdict]) -> None:
+    """Write down which files were verified: "<problem>/<optimizer>" to the digest of the file.
+
+    Rows that were not looked at keep their mark; one that was and is not verified loses it.
+
+    Raises:
+        RecordError: The file holds something else.
+    """
+    marks: dict[str, str] = {}
+    if path.exists():
+        try:
+            marks = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+        except msgspec.DecodeError as error:
+            raise RecordError(f"{path}, field line: {error}; remove the file") from error
+    for verdict in verdicts:
+        if verdict.status == "verified":
+            marks[verdict.row] = verdict.sha256
+        else:
+            marks.pop(verdict.row, None)
+    data = msgspec.json.format(msgspec.json.encode(marks, order="sorted"), indent=1)
+    write_whole(path, data + b"\n")
