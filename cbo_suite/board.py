@@ -176,7 +176,7 @@ class OverallRow(msgspec.Struct, frozen=True):
     anytime_interval: Range | None
     anytime_where_run: float | None
     mean_rank: float
-    mean_rank_interval: Range
+    mean_rank_interval: Range | None
     problems: int
     feasible_runs: int
     runs: int

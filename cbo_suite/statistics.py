@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import friedmanchisquare, norm, rankdata, studentized_range, wilcoxon
+from numpy.typing import NDArray
+from scipy.stats import friedmanchisquare, norm, rankdata, studentized_range, t, wilcoxon
 
 from cbo_suite.protocols import Array
+
+RESAMPLES = 2000
 
 
 class Interval(NamedTuple):
@@ -65,7 +70,7 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
     difference = np.asarray(ranks, dtype=float) - np.asarray(control, dtype=float)
     if not difference.any():
         return 1.0
-    return float(wilcoxon(difference, zero_method="wilcox", method="auto").pvalue)
+    return float(wilcoxon(difference).pvalue)
 
 
 def probability_of_superiority(outcomes: Array, others: Array) -> float:
@@ -84,55 +89,84 @@ class FriedmanTest(NamedTuple):
         p_value: Of the hypothesis that all are alike.
         mean_ranks: Mean rank of each optimizer, shape `(k,)`; 1 is best.
         critical_difference: Mean ranks further apart than this differ at 5 % (Nemenyi).
+        p_values: Against the optimizer of the least mean rank, adjusted by Holm, shape `(k,)`; NaN
+            for itself.
     """
 
     p_value: float
     mean_ranks: Array
     critical_difference: float
+    p_values: Array
 
 
 def friedman(scores: Array) -> FriedmanTest:
     """Compare k >= 3 optimizers over N problems by their ranks (Friedman; Demsar 2006).
 
     Args:
-        scores: Lower is better, shape `(N, k)`.
+        scores: Lower is better, shape `(N, k)`; infinite where there is none.
     """
-    table = np.asarray(scores, dtype=float)
-    n, k = table.shape
+    ranks = rankdata(np.asarray(scores, dtype=float), axis=1)
+    n, k = ranks.shape
     p_value = 1.0
-    if (table != table[:, :1]).any():
-        p_value = float(friedmanchisquare(*table.T).pvalue)
+    if (ranks != ranks[:, :1]).any():
+        p_value = float(friedmanchisquare(*ranks.T).pvalue)
     quantile = float(studentized_range.ppf(0.95, k, np.inf)) / math.sqrt(2)
-    difference = quantile * math.sqrt(k * (k + 1) / (6 * n))
-    return FriedmanTest(p_value, rankdata(table, axis=1).mean(axis=0), difference)
+    error = math.sqrt(k * (k + 1) / (6 * n))
+    mean_ranks = ranks.mean(axis=0)
+    control = int(np.argmin(mean_ranks))
+    p_values = 2 * norm.sf((mean_ranks - mean_ranks[control]) / error)
+    p_values[control] = np.nan
+    return FriedmanTest(p_value, mean_ranks, quantile * error, holm(p_values))
 
 
-def bootstrap_indices(n: int, resamples: int, seed: int) -> np.ndarray:
-    """Draw resamples of n paired seeds, shape `(resamples, n)`.
+@lru_cache(maxsize=64)
+def bootstrap_indices(n: int, key: str, resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """Draw resamples of n seeds, shape `(resamples, n)`, read-only.
 
-    The draw depends on n and the seed only: all optimizers of a problem are resampled alike.
+    The draw depends on the arguments only. With the id of a problem as the key, all optimizers of
+    the problem are resampled alike (paired), and problems independently (stratified).
     """
-    return np.random.default_rng([seed, n]).integers(0, n, size=(resamples, n))
+    random = np.random.default_rng([zlib.crc32(key.encode()), n])
+    indices = random.integers(0, n, size=(resamples, n))
+    indices.setflags(write=False)
+    return indices
 
 
-def bootstrap_interval(
-    values: Array,
-    statistic: Callable[[Array], Array],
-    *,
-    resamples: int = 2000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """Bound a statistic of the seeds by the percentile bootstrap.
+def bootstrap_means(values: Array, key: str, resamples: int = RESAMPLES) -> Array:
+    """Draw means of resampled values.
 
     Args:
         values: One value per seed, shape `(n,)`.
-        statistic: Takes resamples of shape `(resamples, n)` and gives one value each.
+        key: Equal keys draw equal seeds.
         resamples: Number of resamples.
-        confidence: Probability that the interval covers.
-        seed: Of the resampling.
+
+    Returns:
+        Shape `(resamples,)`.
     """
-    drawn = statistic(np.asarray(values)[bootstrap_indices(len(values), resamples, seed)])
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(drawn, [tail, 100 - tail])
+    means: Array = np.asarray(values)[bootstrap_indices(len(values), key, resamples)].mean(axis=1)
+    return means
+
+
+def percentile_interval(
+    drawn: Array, sizes: Sequence[int], confidence: float = 0.95
+) -> Interval | None:
+    """Bound a mean, or a mean of means, by percentiles of its bootstrap draws.
+
+    Plain percentiles of few values are too narrow, by what separates a normal distribution from
+    Student's and n from n - 1; they are taken further out by as much (the expanded percentile
+    interval of Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
+
+    Args:
+        drawn: Bootstrap draws, shape `(resamples,)`.
+        sizes: Number of values that were resampled, for each mean.
+        confidence: Probability that the interval covers.
+
+    Returns:
+        The interval; None if no mean is of two values or more, as nothing is known of its spread.
+    """
+    freedom = sum(sizes) - len(sizes)
+    if freedom < 1:
+        return None
+    tail = norm.cdf(math.sqrt(sum(sizes) / freedom) * t.ppf((1 - confidence) / 2, freedom))
+    low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(low), float(high))
