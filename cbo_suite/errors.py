@@ -117,6 +117,10 @@ class JournalNotWritten(CboError, OSError):
     """A journal cannot be created or extended; what it held is intact."""
 
 
+class StoreNotWritten(CboError, OSError):
+    """The folder of a campaign cannot be written; what it held is intact."""
+
+
 class RecordError(CboError, ValueError):
     """A result record is malformed."""
 

@@ -44,7 +44,7 @@ ENGINES = ("local", "dask", "slurm")
 #   memory    it wanted more memory than it may have
 #   crashed   it ended by itself without a word: an exit status, a segmentation fault
 #   killed    it was ended from outside: a signal, a machine that disappeared
-#   stopped   it was asked to end, or another process holds its journal
+#   stopped   it was asked to end, or its journal cannot be written: locked, disk full
 Status = Literal[
     "complete", "skipped", "failed", "timeout", "memory", "crashed", "killed", "stopped"
 ]

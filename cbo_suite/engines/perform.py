@@ -17,13 +17,16 @@ import msgspec
 from cbo_suite.engines import TEXT_LENGTH, Job
 from cbo_suite.engines.nursery import PR_SET_PDEATHSIG, prctl
 from cbo_suite.environment import describe_machine, describe_versions
-from cbo_suite.errors import CboError, JournalLocked, UnsupportedTask
+from cbo_suite.errors import CboError, JournalLocked, JournalNotWritten, UnsupportedTask
 from cbo_suite.harness import run
-from cbo_suite.loop import Progress
+from cbo_suite.loop import Callback, Progress
 from cbo_suite.registry import list_optimizers, list_problems
+from cbo_suite.results import Run
 
 # A run reports how far it is no more often than this.
 REPORT_SECONDS = 0.5
+# So long a run waits for its journal: what is left of a killed campaign may still hold it.
+LOCK_SECONDS = 5.0
 # What libraries say, in errors of other kinds than MemoryError, when there is no memory left.
 _NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "out of memory")
 
@@ -78,7 +81,7 @@ def perform(job: dict[str, Any], tell: int, write: int, unwanted: Collection[int
 def _run(job: Job, tell: int) -> None:
     """Run the task and report how it went."""
     _limit_memory(job.limits.memory)
-    task, last = job.task, 0.0
+    last = 0.0
 
     def show(progress: Progress) -> None:
         nonlocal last
@@ -88,21 +91,10 @@ def _run(job: Job, tell: int) -> None:
             _report(tell, _best(progress.done, progress.best_objective, progress.best_violation))
 
     try:
-        done = run(
-            task.problem,
-            task.optimizer,
-            budget=task.budget,
-            batch_size=task.batch_size,
-            n_init=task.n_init,
-            seed=task.seed,
-            workers=task.workers,
-            journal=Path(job.journal),
-            callback=show,
-            **job.settings,
-        )
+        done = _patiently(job, show)
     except UnsupportedTask as reason:
         _report(tell, {"status": "skipped", "error": _describe(reason)})
-    except JournalLocked as reason:
+    except (JournalLocked, JournalNotWritten) as reason:
         _report(tell, {"status": "stopped", "error": _describe(reason)})
     except Exception as error:
         status = "memory" if any(map(_is_memory, _causes(error))) else "failed"
@@ -111,6 +103,30 @@ def _run(job: Job, tell: int) -> None:
         violation = float(done.evaluation.violation[done.best_index])
         found = _best(len(done.x), done.best_objective, violation)
         _report(tell, {"status": "complete", **found})
+
+
+def _patiently(job: Job, callback: Callback) -> Run:
+    """Run the task, once nobody else writes its journal."""
+    task = job.task
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            return run(
+                task.problem,
+                task.optimizer,
+                budget=task.budget,
+                batch_size=task.batch_size,
+                n_init=task.n_init,
+                seed=task.seed,
+                workers=task.workers,
+                journal=Path(job.journal),
+                callback=callback,
+                **job.settings,
+            )
+        except JournalLocked:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _best(evaluations: int, objective: float, violation: float) -> dict[str, Any]:

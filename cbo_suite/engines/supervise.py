@@ -105,6 +105,7 @@ class Nursery:
         self._running: dict[int, tuple[Job, float]] = {}
         self._count = 0
         self._pending = b""
+        self._ready = False
         self._errors = tempfile.TemporaryFile()
         environment = os.environ | dict.fromkeys(THREAD_SETTINGS, "1")
         try:
@@ -160,6 +161,9 @@ class Nursery:
 
         When the process itself has died, all its runs were killed with it; they are among the
         outcomes, and the nursery is of no further use: see `alive`.
+
+        Raises:
+            CboError: The process died before it could start runs; the message says of what.
         """
         events: list[Event] = []
         if self._selector.select(seconds):
@@ -203,6 +207,7 @@ class Nursery:
 
     def _event(self, fields: dict[str, Any]) -> Event | None:
         """Make an event of its fields; None if it is of no run that is waited for."""
+        self._ready = True
         number = fields.pop("number", 0)
         if number not in self._running:
             return None
@@ -218,6 +223,8 @@ class Nursery:
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace").strip()[-500:]
         text = f"the process that starts runs ended with status {self._process.returncode}"
+        if not self._ready:
+            raise CboError(f"{text} before it could start any: {said}")
         now = time.monotonic()
         lost = [
             Outcome(job.task, "killed", text, said, now - begin)

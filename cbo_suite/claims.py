@@ -1,0 +1,240 @@
+"""Who works on what: claims on the tasks of a folder that several campaigns share.
+
+A claim is a file that is created or not, in one step; while its owner works, the owner renews the
+time of the file. An owner on this machine is dead when its process is; an owner elsewhere when it
+has not renewed its claim for a minute. Times are compared by the clock of the file system only, so
+the clocks of the machines need not agree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cbo_suite.errors import StoreNotWritten
+
+try:
+    import fcntl
+except ImportError:  # Windows, where no campaigns are run
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE_SECONDS = 60.0  # after so long without renewal the owner of a claim is dead
+RENEWALS = 6  # how often a claim is renewed in that time
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is in a claim.
+
+    Attributes:
+        owner: Name of the campaign, new with every call.
+        machine: Name of the machine, its start and its process table, for comparison only.
+        process: Process id of the campaign.
+        started: When that process started, in the words of the system.
+    """
+
+    owner: str
+    machine: str
+    process: int
+    started: str
+
+
+def machine_name() -> str:
+    """Name the machine such that equal names share a process table."""
+    parts = [platform.node()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with contextlib.suppress(OSError):
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)
+
+
+def started(process: int) -> str:
+    """Say when a process of this machine started, "" if there is none.
+
+    Process ids are used again; with the time of the start there is no mistake. Where the system
+    does not tell it, every living process says the same.
+    """
+    try:
+        after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "" if Path("/proc/self").exists() or not _exists(process) else "running"
+    # Field 3 is the state, field 22 the start.
+    return "" if after_name[0] in "ZX" else after_name[19]
+
+
+def _exists(process: int) -> bool:
+    """Tell whether there is a process of this id."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class Claims:
+    """The claims of one campaign in a folder.
+
+    Renewal has a thread of its own, so that a campaign that is busy keeps what it has.
+    """
+
+    def __init__(self, folder: Path, patience: float = PATIENCE_SECONDS) -> None:
+        """Hold nothing yet.
+
+        Args:
+            folder: Folder of the campaign, which exists.
+            patience: Seconds without renewal after which an owner elsewhere counts as dead.
+        """
+        self.patience = patience
+        self.me = Claim(uuid.uuid4().hex, machine_name(), os.getpid(), started(os.getpid()))
+        self._lock_path = folder / ".lock"
+        self._content = msgspec.json.encode(self.me)
+        self._held: set[Path] = set()
+        self._lost: set[Path] = set()
+        self._guard = threading.Lock()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def take(self, path: Path) -> bool:
+        """Claim what a path stands for; tell whether it is ours now.
+
+        Raises:
+            StoreNotWritten: The file cannot be written.
+        """
+        if not self._create(path):
+            if self.is_alive(path) or not self._take_over(path):
+                return False
+        with self._guard:
+            self._held.add(path)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._renew_all, name="claims", daemon=True)
+            self._thread.start()
+        return True
+
+    def release(self, path: Path) -> None:
+        """Give back a claim, unless it was lost."""
+        with self._guard:
+            self._held.discard(path)
+            self._lost.discard(path)
+        with contextlib.suppress(OSError), self._locked():
+            if _read(path)[0] == self.me:
+                path.unlink(missing_ok=True)
+
+    def lost(self) -> set[Path]:
+        """Return claims that others took over because this process stood still for too long."""
+        with self._guard:
+            return set(self._lost)
+
+    def close(self) -> None:
+        """Give back all claims and end the thread."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+        for path in list(self._held):
+            self.release(path)
+
+    def is_alive(self, path: Path) -> bool:
+        """Tell whether there is a claim whose owner lives."""
+        try:
+            claim, renewed = _read(path)
+        except OSError:
+            return False
+        if claim is not None and claim.machine == self.me.machine:
+            return claim.started != "" and started(claim.process) == claim.started
+        return self._now() - renewed < self.patience
+
+    def _now(self) -> float:
+        """Return the time of the file system, by the file that we have just touched."""
+        with contextlib.suppress(OSError):
+            self._lock_path.touch()
+            os.utime(self._lock_path)
+            return self._lock_path.stat().st_mtime
+        # A folder that can only be read: nobody takes over anything.
+        return float("-inf")
+
+    def _create(self, path: Path) -> bool:
+        """Create the file of a claim; tell whether it was not there."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise _not_written(path, error) from error
+        try:
+            os.write(handle, self._content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise _not_written(path, error) from error
+        finally:
+            os.close(handle)
+        return True
+
+    def _take_over(self, path: Path) -> bool:
+        """Replace a dead claim by ours; of several that try one succeeds."""
+        try:
+            with self._locked():
+                # Another may have taken it over meanwhile.
+                if self.is_alive(path):
+                    return False
+                path.unlink(missing_ok=True)
+                return self._create(path)
+        except OSError as error:
+            if isinstance(error, StoreNotWritten):
+                raise
+            return False  # no lock to be had: better wait than run a task twice
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the folder, which the system releases when its holder dies."""
+        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _renew_all(self) -> None:
+        """Renew the claims held, again and again."""
+        while not self._closing.wait(self.patience / RENEWALS):
+            with self._guard:
+                held = set(self._held)
+            for path in held:
+                ours = False
+                with contextlib.suppress(OSError):
+                    ours = _read(path)[0] == self.me
+                    if ours:
+                        os.utime(path)
+                if not ours:
+                    with self._guard:
+                        self._lost |= self._held & {path}
+
+
+def _read(path: Path) -> tuple[Claim | None, float]:
+    """Read a claim and when it was renewed; None for one whose writing was cut off.
+
+    A file that is opened has the time that the server knows, not one from a cache.
+    """
+    with path.open("rb") as file:
+        content, renewed = file.read(), os.fstat(file.fileno()).st_mtime
+    try:
+        return msgspec.json.decode(content, type=Claim), renewed
+    except msgspec.DecodeError:
+        return None, renewed
+
+
+def _not_written(path: Path, error: OSError) -> StoreNotWritten:
+    """Say that the folder of a campaign cannot be written."""
+    return StoreNotWritten(
+        f"cannot write {path}: {error.strerror}; what was written before is intact: mend the "
+        "cause, or choose another folder, and run again"
+    )

@@ -1,0 +1,70 @@
+"""The engine of one machine: a supervised process per run, as many side by side as cores."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Sequence
+
+from cbo_suite.engines import EngineOptions, Event, Job
+from cbo_suite.engines.supervise import Nursery
+from cbo_suite.registry import list_optimizers
+from cbo_suite.tasks import Task
+
+# Optimizers of an extra share a nursery that has their slow libraries; no other run loads them.
+_SLOW_LIBRARIES: dict[str, Sequence[str]] = {"scbo": ("torch",)}
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class LocalEngine:
+    """Carries out jobs on this machine."""
+
+    def __init__(self, jobs: int) -> None:
+        """Carry out so many jobs side by side."""
+        self.jobs = jobs
+        self._extras = {optimizer.id: optimizer.extra for optimizer in list_optimizers()}
+        self._nurseries: dict[Sequence[str], Nursery] = {}
+
+    def room(self) -> int:
+        """Return how many more runs may begin."""
+        return self.jobs - sum(nursery.running for nursery in self._nurseries.values())
+
+    def start(self, job: Job) -> None:
+        """Begin a run."""
+        preload = _SLOW_LIBRARIES.get(self._extras.get(job.task.optimizer, ""), ())
+        nursery = self._nurseries.get(preload)
+        if nursery is None:
+            nursery = self._nurseries[preload] = Nursery(preload)
+        nursery.start(job)
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Return what happened, after so many seconds at most."""
+        select.select(list(self._nurseries.values()), [], [], seconds)
+        events: list[Event] = []
+        for preload, nursery in list(self._nurseries.items()):
+            events += nursery.wait(0.0)
+            if not nursery.alive and not nursery.running:
+                del self._nurseries[preload]
+                nursery.close()
+        return events
+
+    def stop(self, task: Task | None = None) -> None:
+        """Ask one run, or all, to end."""
+        for nursery in self._nurseries.values():
+            nursery.stop(task)
+
+    def close(self) -> None:
+        """Kill all runs."""
+        while self._nurseries:
+            self._nurseries.popitem()[1].close()
+
+
+def make(options: EngineOptions) -> LocalEngine:
+    """Make the engine, with a run per core where no number is given."""
+    return LocalEngine(options.jobs or cores())
