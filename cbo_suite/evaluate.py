@@ -1,10 +1,14 @@
-"""Evaluate points and take whatever a problem does: values, nonsense or an exception."""
+"""Evaluate points and take whatever a problem does: values, nonsense or an exception.
+
+A run hands its points to an `Evaluator`. The one here works in the process of the run; that of
+`cbo_suite.evaluation_pool` works in others.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,13 +24,53 @@ class Result(NamedTuple):
         evaluation: The values, all NaN for points that failed.
         status: One word per point.
         messages: For points that failed, their row and what happened.
-        seconds: Time spent in the problem.
+        seconds: Time spent in the problem, summed over the points.
     """
 
     evaluation: Evaluation
     status: list[Status]
     messages: dict[int, str]
     seconds: float
+
+
+class Evaluator(Protocol):
+    """Where groups of points are evaluated; each group has a number of its own."""
+
+    def start(self, number: int, x: Array) -> None:
+        """Take on a group of points, shape `(k, d)`."""
+
+    def result(self, number: int) -> Result:
+        """Return what came of a group, once; wait for it where it is not done."""
+
+    def first_done(self) -> int:
+        """Return the number of a group whose result can be had, the one done first if known."""
+
+    def close(self) -> None:
+        """Let go of everything; what is under way is given up."""
+
+
+class InProcess:
+    """Evaluates a group in this process at the moment its result is wanted."""
+
+    def __init__(self, problem: ConstrainedProblem) -> None:
+        """Keep the problem."""
+        self._problem = problem
+        self._groups: dict[int, Array] = {}
+
+    def start(self, number: int, x: Array) -> None:
+        """Remember the points."""
+        self._groups[number] = x
+
+    def result(self, number: int) -> Result:
+        """Evaluate the points now."""
+        return evaluate_points(self._problem, self._groups.pop(number))
+
+    def first_done(self) -> int:
+        """Return the group that was started first."""
+        return next(iter(self._groups))
+
+    def close(self) -> None:
+        """Hold nothing, so let go of nothing."""
 
 
 def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
@@ -41,18 +85,9 @@ def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
         evaluation, failures = _attempt(problem, x)
     except Exception as error:
         if len(x) == 1:
-            evaluation, failures = _nothing(1, m), {0: error}
-        else:
-            rows = [evaluate_points(problem, row[None, :]) for row in x]
-            return Result(
-                Evaluation(
-                    np.concatenate([row.evaluation.objective for row in rows]),
-                    np.concatenate([row.evaluation.constraints for row in rows]),
-                ),
-                [row.status[0] for row in rows],
-                {i: row.messages[0] for i, row in enumerate(rows) if row.messages},
-                time.perf_counter() - start,
-            )
+            return no_values(m, "failed", describe(error), time.perf_counter() - start)
+        joined = join_rows([evaluate_points(problem, row[None, :]) for row in x])
+        return joined._replace(seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
     finite = np.isfinite(evaluation.objective) & np.isfinite(evaluation.constraints).all(axis=1)
     status: list[Status] = ["ok" if good else "nonfinite" for good in finite]
@@ -60,7 +95,7 @@ def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
         status[row] = "failed"
         evaluation.objective[row] = np.nan
         evaluation.constraints[row] = np.nan
-    return Result(evaluation, status, {row: _describe(e) for row, e in failures.items()}, seconds)
+    return Result(evaluation, status, {row: describe(e) for row, e in failures.items()}, seconds)
 
 
 def _attempt(problem: ConstrainedProblem, x: Array) -> tuple[Evaluation, Mapping[int, Exception]]:
@@ -101,12 +136,26 @@ def _numbers(values: Any, shape: tuple[int, ...], name: str) -> Array:
     return array.astype(float)
 
 
-def _nothing(n: int, m: int) -> Evaluation:
-    """Return the values of points that gave none."""
-    return Evaluation(np.full(n, np.nan), np.full((n, m), np.nan))
+def no_values(m: int, status: Status, message: str, seconds: float) -> Result:
+    """Return the result of one point that gave no values."""
+    nothing = Evaluation(np.full(1, np.nan), np.full((1, m), np.nan))
+    return Result(nothing, [status], {0: message}, seconds)
 
 
-def _describe(error: Exception) -> str:
+def join_rows(rows: Sequence[Result]) -> Result:
+    """Put the results of single points together, in their order."""
+    return Result(
+        Evaluation(
+            np.concatenate([row.evaluation.objective for row in rows]),
+            np.concatenate([row.evaluation.constraints for row in rows]),
+        ),
+        [row.status[0] for row in rows],
+        {i: row.messages[0] for i, row in enumerate(rows) if row.messages},
+        sum(row.seconds for row in rows),
+    )
+
+
+def describe(error: BaseException) -> str:
     """Put an error into one line of bounded length."""
     text = str(error) if isinstance(error, CboError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())[:1000]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cbo_suite.errors import UnsupportedTask
+from cbo_suite.errors import InvalidTask, UnsupportedTask
+from cbo_suite.evaluate import Evaluator, InProcess
 from cbo_suite.journal import JournalWriter
-from cbo_suite.loop import Callback, Factory, Loop
+from cbo_suite.loop import REAL_TIME, Callback, Factory, Loop
 from cbo_suite.protocols import ConstrainedProblem, Space
 from cbo_suite.registry import make_problem, optimizer_factory
 from cbo_suite.results import Run
@@ -24,6 +28,9 @@ def run(
     n_init: int | None = None,
     seed: int = 0,
     workers: int | None = None,
+    processes: int | None = None,
+    evaluation_timeout: float | None = None,
+    real_time: bool = False,
     journal: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
@@ -40,15 +47,23 @@ def run(
         seed: Fixes the design (with the problem) and the optimizer.
         workers: Number of asynchronous workers instead of batches: whenever one falls free, one
             point is asked for. The order in which they finish follows a virtual clock.
+        processes: Number of processes that evaluate the points under way side by side; None
+            evaluates in this process, unless one of the next two is given: then it means
+            `workers`, or as many of the batch as there are cores. The results are the same.
+        evaluation_timeout: Seconds after which the evaluation of a point is killed: it is
+            recorded with the status "timeout", paid for, and the run goes on.
+        real_time: Tell results of asynchronous workers in the order in which they really come.
+            The run is then not reproducible, but it resumes in the order recorded.
         journal: Where every evaluation is written; the same path again resumes.
         options: Options of the optimizer.
         callback: Called with a `Progress` after every batch.
 
     Raises:
-        InvalidTask: The numbers make no run.
+        InvalidTask: The numbers make no run, or the problem cannot be sent to other processes.
         UnsupportedTask: The optimizer declares that it cannot handle the task.
         OptimizerFailed: The optimizer raised or broke its contract; `.run` holds what there is.
-        EvaluationFailed: Not one point of the initial design could be evaluated.
+        EvaluationFailed: Not one point of the initial design could be evaluated, or no process
+            could be started.
         JournalError: The journal belongs to another task or does not replay.
     """
     made = make_problem(problem) if isinstance(problem, str) else problem
@@ -66,11 +81,40 @@ def run(
     reason = unsupported_reason(factory, made.space, task)
     if reason:
         raise UnsupportedTask(f"{task.optimizer} cannot run {task.problem}: {reason}")
-    loop = Loop(made, factory, task, options or {}, callback)
-    if journal is None:
-        return loop.run(None)
-    with JournalWriter(journal) as writer:
-        return loop.run(writer)
+    facts = {}
+    if evaluation_timeout is not None:
+        facts["evaluation_timeout"] = str(_seconds(evaluation_timeout))
+    if real_time:
+        if workers is None:
+            raise InvalidTask("real_time orders the results of asynchronous workers: give workers")
+        facts["order"] = REAL_TIME
+    evaluator: Evaluator = InProcess(made)
+    if processes is not None or facts:
+        # Imported on use: runs in one process have no part in what it costs.
+        from cbo_suite.evaluation_pool import EvaluationPool
+
+        if processes is None:
+            processes = task.workers or min(task.batch_size, os.cpu_count() or 1)
+        evaluator = EvaluationPool(
+            problem, made.space.num_constraints, processes, evaluation_timeout
+        )
+    with closing(evaluator):
+        loop = Loop(made, factory, task, options or {}, callback, evaluator, facts)
+        if journal is None:
+            return loop.run(None)
+        with JournalWriter(journal) as writer:
+            return loop.run(writer)
+
+
+def _seconds(value: float) -> float:
+    """Return a time-out in seconds, or refuse it."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise InvalidTask(f"evaluation_timeout must be seconds above 0, got {value!r}")
+    return seconds
 
 
 def unsupported_reason(factory: Factory, space: Space, task: Task) -> str | None:

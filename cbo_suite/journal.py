@@ -32,7 +32,7 @@ SCHEMA = 1
 _BINARY = getattr(os, "O_BINARY", 0)
 # JSON has no literal for these; strings keep them apart from each other.
 Number = float | Literal["nan", "inf", "-inf"]
-Status = Literal["ok", "nonfinite", "failed"]
+Status = Literal["ok", "nonfinite", "failed", "timeout"]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="header"):
@@ -46,7 +46,8 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="heade
         num_constraints: Number of constraints.
         versions: Package name to version of what took part.
         machine: Facts of the machine.
-        facts: Digests that pin the problem: of its box and, where it has one, its executable.
+        facts: What pins the problem: digests of its box and, where it has one, its executable;
+            the time-out of its evaluations and the order of telling where they were chosen.
     """
 
     schema: int
@@ -65,7 +66,7 @@ class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         first: Number of the first point, counted from 0 in the order asked.
         x: The points, shape `(k, d)`.
-        finish: Virtual time at which their evaluation ends.
+        finish: Virtual time at which their evaluation ends; in real-time order, when it began.
     """
 
     first: int
@@ -84,7 +85,7 @@ class Batch(
         objective: Objective values, shape `(k,)`.
         constraints: Constraint values, shape `(k, m)`.
         status: One word per point.
-        clock: Virtual time at which the evaluation ended.
+        clock: Virtual time at which the evaluation ended; in real-time order, seconds.
         seconds_optimizer: Time spent in ask and tell since the last line.
         seconds_evaluation: Time spent in the problem for this batch.
         messages: For points that failed, their position in the batch and what happened.

@@ -5,7 +5,9 @@ before the optimizer is told, so that a run that was killed goes on where it sto
 
 Batches and asynchronous workers are one loop: a batch is one group of q points under way, k
 workers are k groups of one point. When a group ends is decided by a virtual clock, a function of
-the seed alone, so that asynchronous runs are reproducible.
+the seed alone, so that asynchronous runs are reproducible, also when the groups are really
+evaluated side by side: a result waits for its turn. Only where it is asked for, results are told
+in the order in which they come; the journal then holds that order, and a resumed run follows it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from cbo_suite.errors import (
     JournalError,
     OptimizerFailed,
 )
-from cbo_suite.evaluate import evaluate_points
+from cbo_suite.evaluate import Evaluator
 from cbo_suite.journal import (
     SCHEMA,
     Batch,
@@ -47,6 +49,8 @@ from cbo_suite.tasks import Task
 T = TypeVar("T")
 Factory = Callable[..., Optimizer]
 Callback = Callable[["Progress"], object]
+# The fact "order" of runs that are told in the order in which results come.
+REAL_TIME = "real-time"
 
 
 class Progress(NamedTuple):
@@ -99,11 +103,14 @@ class Loop:
         task: Task,
         options: Mapping[str, Any],
         callback: Callback | None,
+        evaluator: Evaluator,
+        facts: Mapping[str, str],
     ) -> None:
         """Prepare the loop; the optimizer is made when it runs."""
         self.problem, self.factory, self.task = problem, factory, task
-        self.options, self.callback = dict(options), callback
-        self.header = describe_run(problem, factory, task, self.options)
+        self.options, self.callback, self.evaluator = dict(options), callback, evaluator
+        self.header = describe_run(problem, factory, task, self.options, facts)
+        self.real_time = facts.get("order") == REAL_TIME
         sequential = bool(getattr(factory, "sequential", False))
         self.group_size = 1 if sequential or task.workers is not None else task.batch_size
         self.slots = 1 if sequential or task.workers is None else task.workers
@@ -113,6 +120,7 @@ class Loop:
         self.under_way: list[_Group] = []
         self.asked = self.told = 0
         self.clock = 0.0
+        self.began = time.perf_counter()
         self.seconds_optimizer = 0.0
         self.best: _Best | None = None
         self.writer: JournalWriter | None = None
@@ -183,11 +191,18 @@ class Loop:
         for batch in earlier:
             self.tell(batch)
         self.guard("set_state", lambda: set_state(last.state))
-        self.clock = last.clock
         self.under_way = [_Group(p.finish, p.first, np.array(p.x)) for p in last.pending]
         heapq.heapify(self.under_way)
+        self.end_replay(last)
         self.tell(last)
         self.asked = self.told + sum(len(group.x) for group in self.under_way)
+
+    def end_replay(self, last: Batch) -> None:
+        """Set the clock to that of the last recorded batch and evaluate what was under way."""
+        self.clock = last.clock
+        self.began = time.perf_counter() - last.clock
+        for group in sorted(self.under_way):
+            self.evaluator.start(group.first, group.x)
 
     def may_ask(self) -> bool:
         """Tell whether budget is left, and the design told before anything is asked."""
@@ -201,16 +216,21 @@ class Loop:
         else:
             wanted = min(self.group_size, self.task.budget - self.asked)
             x = self.guard("ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted))
-        duration = 1.0
-        if self.task.workers is not None:
+        if self.real_time:
+            duration = 0.0
+        elif self.task.workers is not None:
             duration = virtual_duration(self.task.problem, self.task.seed, self.asked)
+        else:
+            duration = 1.0
         heapq.heappush(self.under_way, _Group(self.clock + duration, self.asked, x))
+        # What the journal may hold is not evaluated again.
+        if not self.recorded:
+            self.evaluator.start(self.asked, x)
         self.asked += len(x)
 
     def finish_group(self) -> None:
-        """Evaluate the group that ends next, write it down and tell it."""
-        group = heapq.heappop(self.under_way)
-        self.clock = group.finish
+        """Wait for the group that ends next, write it down and tell it."""
+        group = self.next_group()
         if self.recorded:
             batch = self.recorded.popleft()
             if batch.first != group.first or not np.array_equal(batch.points, group.x):
@@ -219,6 +239,9 @@ class Loop:
                     f"now evaluation {group.first} is asked at {group.x[0].tolist()}; the "
                     "optimizer is not deterministic, or it changed: start a new journal"
                 )
+            self.clock = batch.clock
+            if not self.recorded:
+                self.end_replay(batch)
         else:
             batch = self.evaluate(group)
             if self.writer is not None:
@@ -227,9 +250,18 @@ class Loop:
         if self.callback is not None and self.best is not None:
             self.callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
 
+    def next_group(self) -> _Group:
+        """Take out the group that ends next, by the virtual clock or in real-time order."""
+        if not self.real_time:
+            return heapq.heappop(self.under_way)
+        number = self.recorded[0].first if self.recorded else self.evaluator.first_done()
+        numbers = [group.first for group in self.under_way]
+        return self.under_way.pop(numbers.index(number) if number in numbers else 0)
+
     def evaluate(self, group: _Group) -> Batch:
-        """Evaluate a group and write down what came of it, with the optimizer's state."""
-        result = evaluate_points(self.problem, group.x)
+        """Write down what came of a group, with the optimizer's state."""
+        result = self.evaluator.result(group.first)
+        self.clock = time.perf_counter() - self.began if self.real_time else group.finish
         return Batch(
             first=group.first,
             x=group.x.tolist(),
@@ -275,7 +307,9 @@ class Loop:
 
     def all_failed(self) -> bool:
         """Tell whether not a single evaluation has worked so far."""
-        return all(status == "failed" for batch in self.batches for status in batch.status)
+        return all(
+            status in ("failed", "timeout") for batch in self.batches for status in batch.status
+        )
 
     def valid_points(self, x: object, wanted: int) -> Array:
         """Check what an optimizer asked for; clip what rounding put outside the box."""
@@ -324,13 +358,18 @@ def _better(best: _Best | None, x: Array, evaluation: Evaluation) -> _Best:
 
 
 def describe_run(
-    problem: ConstrainedProblem, factory: Factory, task: Task, options: Mapping[str, Any]
+    problem: ConstrainedProblem,
+    factory: Factory,
+    task: Task,
+    options: Mapping[str, Any],
+    facts: Mapping[str, str],
 ) -> Header:
     """Describe a run for the first line of its journal."""
     space = problem.space
-    facts = {"box": hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()}
+    box = hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()
+    pinned = {"box": box, **facts}
     if hasattr(problem, "executable_sha256"):
-        facts["executable_sha256"] = str(problem.executable_sha256)
+        pinned["executable_sha256"] = str(problem.executable_sha256)
     return Header(
         schema=SCHEMA,
         task=task,
@@ -339,7 +378,7 @@ def describe_run(
         num_constraints=space.num_constraints,
         versions=describe_versions(factory),
         machine=describe_machine(),
-        facts=facts,
+        facts=pinned,
     )
 
 

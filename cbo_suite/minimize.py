@@ -46,6 +46,9 @@ def minimize(
     n_init: int | None = None,
     seed: int = 0,
     workers: int | None = None,
+    processes: int | None = None,
+    evaluation_timeout: float | None = None,
+    real_time: bool = False,
     journal: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
@@ -66,6 +69,11 @@ def minimize(
             10 and at most half the budget.
         seed: The same seed gives the same run.
         workers: Number of asynchronous workers instead of batches, on a virtual clock.
+        processes: Number of processes that evaluate, None for this one, see `run`. Each is sent
+            `fun`, which must be a function from the top level of a module, and calls it with one
+            point at a time.
+        evaluation_timeout: Seconds after which the evaluation of a point is killed, see `run`.
+        real_time: Tell results in the order in which they really come, see `run`.
         journal: Where every evaluation is written; the same path again resumes.
         options: Options of the optimizer.
         callback: Called with a `Progress` after every batch.
@@ -87,6 +95,9 @@ def minimize(
         n_init=n_init,
         seed=seed,
         workers=workers,
+        processes=processes,
+        evaluation_timeout=evaluation_timeout,
+        real_time=real_time,
         journal=journal,
         options=options,
         callback=callback,

@@ -22,8 +22,8 @@ class Run:
         x: Points, shape `(n, d)`.
         objective: Objective values, shape `(n,)`.
         constraints: Constraint values, shape `(n, m)`.
-        statuses: One word per evaluation: "ok", "nonfinite" or "failed".
-        messages: For evaluations that failed, their number and what happened.
+        statuses: One word per evaluation: "ok", "nonfinite", "failed" or "timeout".
+        messages: For evaluations that failed or were late, their number and what happened.
         status: How the run ended: "complete" or "failed".
         error: What ended a failed run, "" otherwise.
         seconds_optimizer: Time spent in ask and tell.
