@@ -1,0 +1,59 @@
+"""The leaderboard's site: a board to static pages.
+
+The pages work from a disk and offline: everything they need is in the folder, nothing is fetched,
+and their security policy allows nothing else. The same board gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cbo_suite.board import Board
+from cbo_suite.files import write_whole
+from cbo_suite.site.pages import make_pages
+from cbo_suite.site.texts import Library
+
+LIST_OF_FILES = "files.txt"
+
+
+def build(
+    board: Board, *, titles: Mapping[str, str] | None = None, docs: Path | None = None
+) -> dict[str, bytes]:
+    """Make the pages of a board.
+
+    Args:
+        board: What is shown.
+        titles: One line for each id of a problem or an optimizer; ids without one stand alone.
+        docs: Folder with `problems/*.md` and `optimizers/*.md`, which the pages quote; pages
+            without a text say less.
+
+    Returns:
+        Path inside the site, with "/", to content. `index.html` is where to begin.
+    """
+    pages = make_pages(board, Library(titles or {}, docs))
+    pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
+    return dict(sorted(pages.items()))
+
+
+def write(pages: Mapping[str, bytes], folder: Path) -> Path:
+    """Put pages into a folder, each in one step, and remove pages of an earlier site.
+
+    Only files that an earlier call has listed are removed.
+
+    Returns:
+        The path of the page to begin with.
+    """
+    listed = folder / LIST_OF_FILES
+    before = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    for name, content in pages.items():
+        path = folder / name
+        if not (path.is_file() and path.read_bytes() == content):
+            write_whole(path, content)
+    root = folder.resolve()
+    for name in set(before) - set(pages):
+        path = (folder / name).resolve()
+        # The list is a file like any other: what it names outside the folder is not ours.
+        if path.is_relative_to(root):
+            path.unlink(missing_ok=True)
+    return folder / "index.html"

@@ -1,0 +1,138 @@
+"use strict";
+// Charts: Vega-Lite descriptions drawn as SVG in the colours of the page. Expressions are
+// interpreted, not compiled, because the pages' security policy forbids making code from text.
+cbo.charts = (() => {
+  const DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3]];
+  const NUM_COLOURS = 8;
+  const drawn = new Map();
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  }
+
+  function config() {
+    const [ink, soft, line, grid] = ["ink", "soft", "line", "grid"].map(colour);
+    const font = getComputedStyle(document.body).fontFamily;
+    return {
+      background: "transparent",
+      font,
+      padding: { left: 2, right: 12, top: 6, bottom: 2 },
+      view: { stroke: null },
+      axis: {
+        labelColor: soft, titleColor: soft, domainColor: line, tickColor: line, gridColor: grid,
+        labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500, titlePadding: 8, labelLimit: 190,
+      },
+      axisX: { tickCount: 6 },
+      axisY: { tickCount: 6 },
+      title: { color: ink },
+      mark: { color: colour("series-1") },
+    };
+  }
+
+  // Series keep colour and dash by their place, whichever of them are shown.
+  function styles(names, all) {
+    const places = names.map((name) => all.indexOf(name));
+    return {
+      color: {
+        field: "series", type: "nominal", legend: null,
+        scale: { domain: names, range: places.map((i) => colour(`series-${(i % NUM_COLOURS) + 1}`)) },
+      },
+      strokeDash: {
+        field: "series", type: "nominal", legend: null,
+        scale: {
+          domain: names,
+          range: places.map((i) => DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length]),
+        },
+      },
+    };
+  }
+
+  async function render(id) {
+    const { make, view } = drawn.get(id);
+    const container = document.getElementById(id);
+    if (view) view.finalize();
+    const spec = { width: "container", autosize: { type: "fit-x", contains: "padding" }, ...make() };
+    const compiled = vegaLite.compile(spec, { config: config() }).spec;
+    const next = new vega.View(vega.parse(compiled, null, { ast: true }), {
+      expr: vega.expressionInterpreter,
+      renderer: "svg",
+      container,
+      hover: true,
+      logLevel: vega.Error,
+    });
+    drawn.set(id, { make, view: next });
+    await next.runAsync();
+    container.dataset.drawn = String(Number(container.dataset.drawn ?? 0) + 1);
+  }
+
+  // Draws what `make` describes, and again whenever the colours of the page change.
+  function draw(id, make) {
+    drawn.set(id, { make, view: drawn.get(id)?.view });
+    return render(id);
+  }
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const id of drawn.keys()) render(id);
+  });
+
+  // Curves over evaluations; `values` have series, t, y and, for a band, low and high.
+  function curves({ values, names, all, title, scale, height, start, y }) {
+    const x = {
+      field: "t", type: "quantitative", title: "evaluations",
+      scale: { nice: false, zero: false }, axis: { grid: false },
+    };
+    const axis = { field: "y", type: "quantitative", title, scale, axis: { format: y } };
+    const style = styles(names, all);
+    const band = {
+      mark: { type: "area", interpolate: "step-after", opacity: 0.16 },
+      transform: [{ filter: { field: "low", valid: true } }],
+      encoding: { x, y: { ...axis, field: "low" }, y2: { field: "high" }, color: style.color },
+    };
+    const tooltip = [
+      { field: "series", title: "optimizer" },
+      { field: "t", title: "evaluations" },
+      { field: "y", title, format: ".4~g" },
+    ];
+    const design = {
+      data: { values: [{ t: start }] },
+      mark: { type: "rule", color: colour("soft"), strokeDash: [1, 3] },
+      encoding: { x: { field: "t", type: "quantitative" } },
+    };
+    const lines = {
+      mark: { type: "line", interpolate: "step-after", strokeWidth: 2 },
+      encoding: { x, y: axis, ...style },
+    };
+    const hover = {
+      mark: { type: "point", opacity: 0, size: 90 },
+      encoding: { x, y: axis, color: style.color, tooltip },
+    };
+    const layers = values.some((value) => value.low !== undefined) ? [band] : [];
+    return { height, data: { values }, layer: [design, ...layers, lines, hover] };
+  }
+
+  // Values with intervals, one line each; `values` have name, y and, if known, low and high.
+  function intervals({ values, title, domain }) {
+    const names = values.map((value) => value.name);
+    const y = { field: "name", type: "nominal", sort: names, title: null, axis: { grid: false } };
+    const scale = domain ? { domain, clamp: true } : { zero: true };
+    const x = { field: "value", type: "quantitative", title, scale, axis: { grid: true } };
+    const tooltip = [
+      { field: "name", title: "name" },
+      { field: "value", title, format: ".4~g" },
+    ];
+    return {
+      height: 22 * names.length,
+      data: { values },
+      layer: [
+        {
+          transform: [{ filter: { field: "low", valid: true } }],
+          mark: { type: "rule", strokeWidth: 2, opacity: 0.55, color: colour("series-1") },
+          encoding: { y, x: { ...x, field: "low" }, x2: { field: "high" } },
+        },
+        { mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y, x, tooltip } },
+      ],
+    };
+  }
+
+  return { draw, curves, intervals, colour };
+})();

@@ -1,0 +1,88 @@
+"use strict";
+// What every page shares: its data, numbers as text, and tables that sort.
+window.cbo = (() => {
+  const block = document.getElementById("data");
+  const data = block ? JSON.parse(block.textContent) : null;
+
+  // Text only ever enters the page as text: names come from strangers.
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  // Four digits, as the builder writes them.
+  function format(value) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "NA";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size < 1e-3 || size >= 1e6) return value.toExponential(3).replace("e+", "e");
+    return value.toFixed(Math.max(0, 3 - Math.floor(Math.log10(size))));
+  }
+
+  function fixed(value, digits) {
+    return value === null || value === undefined ? "NA" : value.toFixed(digits);
+  }
+
+  function say(text) {
+    const status = document.getElementById("status");
+    if (status) status.textContent = text;
+  }
+
+  function key(row, column) {
+    const text = row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+    if (text === "") return null;
+    const number = Number(text);
+    return Number.isNaN(number) ? text : number;
+  }
+
+  // What is missing stands last, whichever way the column is sorted.
+  function compare(a, b, sign) {
+    if (a === null || b === null) return (a === null) - (b === null);
+    if (typeof a === "string" || typeof b === "string") {
+      return sign * String(a).localeCompare(String(b), "en");
+    }
+    return sign * (a - b);
+  }
+
+  function sort(table, column, direction) {
+    const body = table.tBodies[0];
+    const sign = direction === "ascending" ? 1 : -1;
+    const rows = [...body.rows].map((row) => ({ row, key: key(row, column) }));
+    rows.sort((a, b) => compare(a.key, b.key, sign));
+    body.append(...rows.map((entry) => entry.row));
+    rows.forEach(({ row }, index) => {
+      const place = row.querySelector(".place");
+      if (place) place.textContent = String(index + 1);
+    });
+    for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
+    table.tHead.rows[0].cells[column].setAttribute("aria-sort", direction);
+    table.dispatchEvent(new CustomEvent("sorted"));
+  }
+
+  // Sorts once more as it is sorted now, after the numbers have changed.
+  function resort(table) {
+    const heads = [...table.tHead.rows[0].cells];
+    const column = heads.findIndex((head) => head.hasAttribute("aria-sort"));
+    if (column >= 0) sort(table, column, heads[column].getAttribute("aria-sort"));
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = head.querySelector("button");
+      if (!button) return;
+      button.addEventListener("click", () => {
+        const now = head.getAttribute("aria-sort");
+        const first = head.dataset.first ?? "ascending";
+        const other = first === "ascending" ? "descending" : "ascending";
+        const direction = now === first ? other : first;
+        sort(table, column, direction);
+        say(`Sorted by ${button.textContent.trim()}, ${direction}.`);
+      });
+    });
+  }
+
+  return { data, element, format, fixed, say, resort };
+})();

@@ -1,0 +1,273 @@
+"""Pages of the site: what each of them shows, put into its template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from statistics import stdev
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow
+from cbo_suite.site.texts import (
+    Library,
+    as_json,
+    fixed,
+    interval,
+    number,
+    page_name,
+    sketch,
+    title_of,
+)
+
+ASSETS = (
+    "charts.js",
+    "compare.js",
+    "core.js",
+    "icon.svg",
+    "optimizer.js",
+    "problem.js",
+    "ranking.js",
+    "site.css",
+    "statistics.js",
+    "vega-licences.txt",
+    "vega.js",
+)
+# Upper ends of the classes of dimension that the ranking can be filtered by.
+SIZES = ((5, "up to 5"), (20, "6 to 20"), (60, "21 to 60"), (math.inf, "more than 60"))
+# Points of time that the tables beside the charts show.
+NUM_CHECKPOINTS = 8
+
+
+class Entry(NamedTuple):
+    """A problem and an optimizer's row on it.
+
+    Attributes:
+        problem: The board of the problem.
+        row: The row of the optimizer.
+    """
+
+    problem: ProblemBoard
+    row: ProblemRow
+
+
+def make_pages(board: Board, library: Library) -> dict[str, bytes]:
+    """Make all files of the site, by their path in it."""
+    environment = _environment()
+    made = {f"assets/{name}": _asset(name) for name in ASSETS}
+
+    def add(path: str, template: str, **context: Any) -> None:
+        """Make one page; `root` leads from it to the top of the site."""
+        root = "../" * path.count("/")
+        html = environment.get_template(template).render(board=board, root=root, **context)
+        made[path] = html.encode()
+
+    add("index.html", "index.html", library=library, **_ranking(board))
+    add("problems.html", "problems.html", library=library)
+    add("compare.html", "compare.html", data=as_json(_outcomes(board)), names=_names(board))
+    add("scoring.html", "scoring.html")
+    for problem in board.problems:
+        picture = library.picture(problem.family)
+        drawing = sketch(problem.problem)
+        if picture and not drawing:
+            made[f"assets/{page_name(problem.family)}.png"] = picture
+        add(
+            f"problem/{page_name(problem.problem)}.html",
+            "problem.html",
+            problem=problem,
+            title=library.title(problem.problem),
+            text=library.problem(problem.family),
+            sketch=drawing,
+            caption=title_of(drawing),
+            picture=f"{page_name(problem.family)}.png" if picture else "",
+            data=as_json(_curves(problem)),
+            checkpoints=_checkpoints(len(problem.evaluations)),
+            new_best=[found for found in board.new_best if found.problem == problem.problem],
+        )
+    for name in _names(board):
+        entries = list(_entries(board, name))
+        add(
+            f"optimizer/{page_name(name)}.html",
+            "optimizer.html",
+            name=name,
+            title=library.title(name),
+            text=library.optimizer(name),
+            entries=entries,
+            overall=next((row for row in board.overall if row.optimizer == name), None),
+            versions=_versions(entries),
+            data=as_json(_optimizer_data(entries)),
+        )
+    return made
+
+
+def _environment() -> Environment:
+    """Make the environment of the templates; all values are escaped unless they are markup."""
+    environment = Environment(
+        loader=PackageLoader("cbo_suite.site", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, fixed=fixed, interval=interval, page=page_name)
+    return environment
+
+
+def _asset(name: str) -> bytes:
+    """Read a file that is part of every site."""
+    return files("cbo_suite.site").joinpath("assets", name).read_bytes()
+
+
+def _names(board: Board) -> list[str]:
+    """Name all optimizers, in the order of the ranking, then those that it leaves out."""
+    ranked = [row.optimizer for row in board.overall]
+    others = {row.optimizer for problem in board.problems for row in problem.rows} - set(ranked)
+    return ranked + sorted(others)
+
+
+def _entries(board: Board, optimizer: str) -> Iterator[Entry]:
+    """Give an optimizer's rows, problem by problem."""
+    for problem in board.problems:
+        for row in problem.rows:
+            if row.optimizer == optimizer:
+                yield Entry(problem, row)
+
+
+def _ranking(board: Board) -> dict[str, Any]:
+    """Gather what the ranking shows and what its filters need."""
+    counted = [problem for problem in board.problems if problem.problem in board.counted]
+    sizes = [_size(problem.dim) for problem in counted]
+    data = {
+        "problems": [
+            {
+                "family": problem.family,
+                "size": size,
+                "batch": problem.batch_size,
+                "scored": problem.best is not None,
+                "last": _last_rank(problem, board.overall),
+            }
+            for problem, size in zip(counted, sizes, strict=True)
+        ],
+        "optimizers": [
+            {
+                "id": row.optimizer,
+                "interval": row.anytime_interval or (row.anytime, row.anytime),
+                "entries": [_summary(problem, row.optimizer) for problem in counted],
+            }
+            for row in board.overall
+        ],
+        "comparison": board.comparison
+        and {
+            "names": board.comparison.optimizers,
+            "ranks": board.comparison.mean_ranks,
+            "difference": board.comparison.critical_difference,
+        },
+    }
+    return {
+        "data": as_json(data),
+        "families": sorted({problem.family for problem in counted}),
+        "sizes": [name for _, name in SIZES if name in sizes],
+        "batches": sorted({problem.batch_size for problem in counted}),
+        "runs": sum(row.runs for problem in board.problems for row in problem.rows),
+    }
+
+
+def _size(dim: int | None) -> str:
+    """Name the class of a dimension, "" if it is not known."""
+    return "" if dim is None else next(name for end, name in SIZES if dim <= end)
+
+
+def _last_rank(problem: ProblemBoard, overall: Sequence[OverallRow]) -> float:
+    """Return the rank that all share who were not run on a problem or have no score there."""
+    ranked = sum(row.paper_mean is not None for row in problem.rows)
+    return (ranked + 1 + len(overall)) / 2
+
+
+def _summary(problem: ProblemBoard, optimizer: str) -> dict[str, Any] | None:
+    """Gather what the filters add up of one row, None if the optimizer was not run."""
+    row = next((row for row in problem.rows if row.optimizer == optimizer), None)
+    if row is None:
+        return None
+    scores = [score for score in row.outcomes.anytime if score is not None]
+    error = stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
+    return {
+        "anytime": row.anytime,
+        "error": float(f"{error:.6g}"),
+        "rank": None if row.paper_mean is None else row.paper_rank,
+        "feasible": row.feasible_runs,
+        "runs": row.runs,
+        "seconds": row.seconds_per_evaluation,
+        "imputed": row.imputed,
+    }
+
+
+def _curves(problem: ProblemBoard) -> dict[str, Any]:
+    """Gather what the charts of a problem draw."""
+    return {
+        "evaluations": problem.evaluations,
+        "n_init": problem.n_init,
+        "best": problem.best,
+        "rows": [
+            {
+                "optimizer": row.optimizer,
+                "paper_mean": row.curves.paper_mean,
+                "paper_error": row.curves.paper_error,
+                "regret_mean": row.curves.regret_mean,
+                "regret_error": row.curves.regret_error,
+                "targets": row.curves.targets,
+                "feasible": row.curves.feasible,
+            }
+            for row in problem.rows
+        ],
+    }
+
+
+def _outcomes(board: Board) -> list[dict[str, Any]]:
+    """Gather how every run ended, for the comparison of two optimizers."""
+    return [
+        {
+            "id": problem.problem,
+            "page": f"problem/{page_name(problem.problem)}.html",
+            "rows": [
+                {
+                    "optimizer": row.optimizer,
+                    "seed": row.outcomes.seed,
+                    "final": row.outcomes.final,
+                    "violation": row.outcomes.violation,
+                    "anytime": row.outcomes.anytime,
+                }
+                for row in problem.rows
+            ],
+        }
+        for problem in board.problems
+    ]
+
+
+def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Gather what the charts of an optimizer draw."""
+    return [
+        {
+            "problem": problem.problem,
+            "anytime": row.anytime,
+            "interval": row.anytime_interval or (row.anytime, row.anytime),
+            "seconds": row.seconds_per_evaluation,
+        }
+        for problem, row in entries
+    ]
+
+
+def _versions(entries: Sequence[Entry]) -> dict[str, str]:
+    """Join the versions of all rows: package to its versions, each once, in order."""
+    found: dict[str, dict[str, None]] = {}
+    for _, row in entries:
+        for package, version in row.versions.items():
+            found.setdefault(package, {}).update(dict.fromkeys(version.split(", ")))
+    return {package: ", ".join(versions) for package, versions in sorted(found.items())}
+
+
+def _checkpoints(length: int) -> list[int]:
+    """Choose places of a grid of this length for the tables beside the charts, the last too."""
+    count = min(NUM_CHECKPOINTS, length)
+    return sorted({round((i + 1) * length / count) - 1 for i in range(count)})

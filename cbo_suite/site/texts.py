@@ -1,0 +1,154 @@
+"""Texts of the site: numbers in words, documents as HTML, and data that scripts can read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+_PLAIN_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+class Library:
+    """What is written about problems and optimizers elsewhere."""
+
+    def __init__(self, titles: Mapping[str, str], docs: Path | None) -> None:
+        """Remember where to look.
+
+        Args:
+            titles: One line for each id of a problem or an optimizer.
+            docs: Folder with `problems/*.md` and `optimizers/*.md`, None for no texts.
+        """
+        self._titles = titles
+        self._docs = docs
+
+    def title(self, id_: str) -> str:
+        """Return the line about a problem or an optimizer, "" if there is none."""
+        return self._titles.get(id_, "")
+
+    def problem(self, family: str) -> Markup:
+        """Return the document about a family of problems, empty if there is none."""
+        return self._document(f"problems/{page_name(family)}.md")
+
+    def optimizer(self, id_: str) -> Markup:
+        """Return the document about an optimizer, empty if there is none."""
+        name = self._optimizer_documents.get(id_)
+        return self._document(f"optimizers/{name}") if name else Markup()
+
+    def picture(self, family: str) -> bytes:
+        """Return the picture of a family of problems as PNG, empty if there is none."""
+        return self._read(f"problems/{page_name(family)}.png")
+
+    @cached_property
+    def _optimizer_documents(self) -> dict[str, str]:
+        """Find the document of each id in the table of `optimizers/README.md`."""
+        found = {}
+        text = self._read("optimizers/README.md").decode()
+        for ids, name in re.findall(r"^\| *(`.*?) *\| *\[.*?\]\(([\w-]+\.md)\)", text, re.M):
+            found.update(dict.fromkeys(re.findall(r"`([^`]+)`", ids), name))
+        return found
+
+    def _document(self, name: str) -> Markup:
+        """Return a document as HTML, empty if there is none."""
+        return render_markdown(self._read(name).decode())
+
+    def _read(self, name: str) -> bytes:
+        """Read a file of the documents, empty if there is none."""
+        path = self._docs / name if self._docs else None
+        return path.read_bytes() if path and path.is_file() else b""
+
+
+def sketch(problem: str) -> Markup:
+    """Return the drawing of a problem that ships with the site as SVG, empty if there is none."""
+    path = files("cbo_suite.site").joinpath("sketches", f"{page_name(problem)}.svg")
+    # Ours, made by tests/site/make_sketches.py: it is markup and no text of a stranger.
+    return Markup(path.read_text(encoding="utf-8")) if path.is_file() else Markup()  # noqa: S704
+
+
+def title_of(drawing: Markup) -> str:
+    """Return the title of a drawing, "" if there is none."""
+    return "".join(re.findall(r"<title>(.*?)</title>", drawing))
+
+
+def render_markdown(text: str) -> Markup:
+    """Write a document as HTML that fits into a page: no title, no markup of its own.
+
+    Headings go one level down. Links to other documents and pictures are left out, because they
+    are not part of the site.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    if tokens and tokens[0].type == "heading_open" and tokens[0].tag == "h1":
+        tokens = tokens[3:]
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
+        if token.children:
+            token.children = list(_without_local_links(token.children))
+    html = parser.renderer.render(tokens, parser.options, {})
+    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
+    # The parser escapes all text and was told to take no HTML.
+    return Markup(html.replace("</table>", "</table></div>"))  # noqa: S704
+
+
+def _without_local_links(tokens: Iterable[Token]) -> Iterable[Token]:
+    """Drop pictures, and links that do not lead to the web; the text of links stays."""
+    dropping = False
+    for token in tokens:
+        if token.type == "link_open":
+            dropping = not str(token.attrs.get("href", "")).startswith("https://")
+        is_link = token.type in ("link_open", "link_close")
+        if token.type != "image" and not (is_link and dropping):
+            yield token
+
+
+def page_name(id_: str) -> str:
+    """Return a file name for an id, whatever characters it has: itself if it is a plain one."""
+    if _PLAIN_NAME.fullmatch(id_) and len(id_) <= 100:
+        return id_
+    plain = re.sub(r"[^a-z0-9]+", "-", id_.lower())[:40].strip("-")
+    return f"{plain or 'x'}-{hashlib.sha256(id_.encode()).hexdigest()[:12]}"
+
+
+def as_json(data: Any) -> Markup:
+    """Write data for a script block of a page; no text in it can end the block."""
+    text = _encoder.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Every character that HTML could read as markup has just been replaced.
+    return Markup(text)  # noqa: S704
+
+
+def number(value: float | None) -> str:
+    """Write a number with four digits, and what is missing as NA."""
+    if value is None or math.isnan(value):
+        return "NA"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    if not 1e-3 <= abs(value) < 1e6:
+        mantissa, _, exponent = f"{value:.3e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """Write a number with this many decimals, and what is missing as NA."""
+    return "NA" if value is None else f"{value:.{digits}f}"
+
+
+def interval(ends: tuple[float, float] | None, digits: int) -> str:
+    """Write an interval in brackets, and what is missing as nothing."""
+    return "" if ends is None else f"[{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
