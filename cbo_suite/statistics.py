@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.stats import friedmanchisquare, norm, rankdata, studentized_range, t,
 from cbo_suite.protocols import Array
 
 RESAMPLES = 2000
+_MOST_EXACT_PAIRS = 50
 
 
 class Interval(NamedTuple):
@@ -60,6 +61,9 @@ def holm(p_values: Sequence[float]) -> Array:
 def paired_wilcoxon(ranks: Array, control: Array) -> float:
     """Test two-sidedly whether paired outcome ranks differ (Wilcoxon signed ranks).
 
+    Pairs without a difference are left out. Up to 50 pairs the p-value is exact, also with ties:
+    SciPy is so only by trying permutations one by one, a second for each test.
+
     Args:
         ranks: Ranks of one optimizer's outcomes, one per seed, shape `(n,)`.
         control: Ranks of the control's outcomes on the same seeds, shape `(n,)`.
@@ -68,9 +72,21 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
         The p-value; 1 if the outcomes are the same on every seed.
     """
     difference = np.asarray(ranks, dtype=float) - np.asarray(control, dtype=float)
-    if not difference.any():
+    difference = difference[difference != 0]
+    if not len(difference):
         return 1.0
-    return float(wilcoxon(difference).pvalue)
+    if len(difference) > _MOST_EXACT_PAIRS:
+        return float(wilcoxon(difference, method="asymptotic").pvalue)
+    # Shared ranks are halves, so twice a rank is a whole number.
+    doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
+    # Probability of each sum of the ranks that get a plus when every sign is a coin's.
+    chance = np.zeros(doubled.sum() + 1)
+    chance[0] = 1.0
+    for rank in doubled:
+        chance[rank:] += chance[:-rank].copy()
+        chance /= 2
+    positive = int(doubled[difference > 0].sum())
+    return min(1.0, 2 * float(min(chance[: positive + 1].sum(), chance[positive:].sum())))
 
 
 def probability_of_superiority(outcomes: Array, others: Array) -> float:
@@ -110,13 +126,18 @@ def friedman(scores: Array) -> FriedmanTest:
     p_value = 1.0
     if (ranks != ranks[:, :1]).any():
         p_value = float(friedmanchisquare(*ranks.T).pvalue)
-    quantile = float(studentized_range.ppf(0.95, k, np.inf)) / math.sqrt(2)
     error = math.sqrt(k * (k + 1) / (6 * n))
     mean_ranks = ranks.mean(axis=0)
     control = int(np.argmin(mean_ranks))
     p_values = 2 * norm.sf((mean_ranks - mean_ranks[control]) / error)
     p_values[control] = np.nan
-    return FriedmanTest(p_value, mean_ranks, quantile * error, holm(p_values))
+    return FriedmanTest(p_value, mean_ranks, _nemenyi_quantile(k) * error, holm(p_values))
+
+
+@cache
+def _nemenyi_quantile(k: int) -> float:
+    """Return the 95 % quantile of Nemenyi's test for k optimizers; SciPy integrates for it."""
+    return float(studentized_range.ppf(0.95, k, np.inf)) / math.sqrt(2)
 
 
 @lru_cache(maxsize=64)
