@@ -182,19 +182,21 @@ def _lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         complaints.add(0, "path", f"it cannot be opened: {reason}")
         return
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        complaints.add(0, "path", "it is no regular file")
+    elif facts.st_nlink > 1:
+        complaints.add(0, "path", f"the file has {facts.st_nlink} names (hard links): copy it")
+    elif facts.st_size > MAX_FILE_BYTES:
+        complaints.add(0, "size", f"{facts.st_size} bytes, more than {MAX_FILE_BYTES}")
+    elif facts.st_size == 0:
+        complaints.add(0, "size", "the file is empty")
+    if complaints.texts:
+        os.close(handle)
+        return
     with os.fdopen(handle, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            complaints.add(0, "path", "it is no regular file")
-        elif facts.st_nlink > 1:
-            complaints.add(0, "path", f"the file has {facts.st_nlink} names (hard links): copy it")
-        elif facts.st_size > MAX_FILE_BYTES:
-            complaints.add(0, "size", f"{facts.st_size} bytes, more than {MAX_FILE_BYTES}")
-        elif facts.st_size == 0:
-            complaints.add(0, "size", "the file is empty")
-        else:
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                yield line
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            yield line
 
 
 def _decode(line: bytes, number: int, complaints: Complaints) -> Record | None:
@@ -254,9 +256,12 @@ def _check_record(
             complaints.add(number, field, f"{got!r:.120}, {source} {wanted!r}")
     if len(msgspec.json.encode(record.options)) > MAX_OPTIONS_BYTES:
         complaints.add(number, "options", f"more than {MAX_OPTIONS_BYTES} bytes")
-    for field, package in (("versions", "cbo-suite"), ("facts", "box")):
-        if package not in getattr(record, field):
-            complaints.add(number, field, f"it does not name {package!r}")
+    for field, key in (("versions", "cbo-suite"), ("facts", "box"), ("machine", "system")):
+        words: dict[str, str] = getattr(record, field)
+        if key not in words:
+            complaints.add(number, field, f"it does not name {key!r}")
+        if not all(word.isprintable() for pair in words.items() for word in pair):
+            complaints.add(number, field, "it holds signs that cannot be printed")
     if record.improvements:
         coordinates = len(record.objective) * len(record.improvements[0].x)
         if record.points is None and coordinates <= MAX_POINT_NUMBERS:

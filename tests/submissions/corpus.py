@@ -1,0 +1,350 @@
+"""Result files that must be refused: broken, oversized, dishonest or hostile.
+
+Each entry of `CORPUS` makes one file in a folder of its own from the lines of an honest file, and
+says how the complaint must name the field and the reason.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cbo_suite.records import decode_record, encode_points
+from cbo_suite.registry import make_problem
+
+PROBLEM, OPTIMIZER = "toy-2d-v1", "random-search"
+Lines = list[bytes]
+
+
+class Case(NamedTuple):
+    """A file that must be refused.
+
+    Attributes:
+        make: Writes the file into an empty folder and returns its path.
+        message: Pattern of the complaint, from the field on.
+    """
+
+    make: Callable[[Path, Lines], Path]
+    message: str
+
+
+def place(folder: Path, problem: str = PROBLEM, name: str = f"{OPTIMIZER}.jsonl") -> Path:
+    """Return where a file belongs, in a folder that is there."""
+    (folder / problem).mkdir()
+    return folder / problem / name
+
+
+def content(change: Callable[[Lines], bytes], message: str) -> Case:
+    """A file in its place with bytes made from the honest lines."""
+
+    def make(folder: Path, lines: Lines) -> Path:
+        path = place(folder)
+        path.write_bytes(change(list(lines)))
+        return path
+
+    return Case(make, message)
+
+
+def edited(change: Callable[[dict[str, Any]], object], message: str, line: int = 4) -> Case:
+    """A file with one record changed as a Python object, the others left as they are."""
+
+    def bytes_of(lines: Lines) -> bytes:
+        record = json.loads(lines[line])
+        change(record)
+        lines[line] = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        return b"".join(lines)
+
+    return content(bytes_of, rf"line {line + 1}, {message}")
+
+
+def swapped(old: bytes, new: bytes, message: str, line: int = 4) -> Case:
+    """A file with some bytes of one line replaced."""
+
+    def bytes_of(lines: Lines) -> bytes:
+        assert old in lines[line]
+        lines[line] = lines[line].replace(old, new, 1)
+        return b"".join(lines)
+
+    return content(bytes_of, rf"line {line + 1}, {message}")
+
+
+def named(name: str, message: str, problem: str = PROBLEM) -> Case:
+    """An honest content in a file of another name."""
+
+    def make(folder: Path, lines: Lines) -> Path:
+        path = place(folder, problem, name)
+        path.write_bytes(b"".join(lines))
+        return path
+
+    return Case(make, message)
+
+
+def task(message: str, **changes: object) -> Case:
+    """One record of another task."""
+    return edited(lambda record: record["task"].update(changes), message)
+
+
+def fields(message: str, **changes: object) -> Case:
+    """One record with fields replaced."""
+    return edited(lambda record: record.update(changes), message)
+
+
+def points(change: Callable[[np.ndarray], object], message: str) -> Case:
+    """One record whose points are changed in place, and its improvements with them."""
+
+    def edit(record: dict[str, Any]) -> None:
+        x = decode_record(json.dumps(record).encode()).x
+        assert x is not None
+        changed = change(x)
+        x = changed if isinstance(changed, np.ndarray) else x
+        record["points"] = encode_points(x)
+        for step in record["improvements"]:
+            step["x"] = x[step["index"]].tolist()
+
+    return edited(edit, message)
+
+
+def value(name: str, change: Callable[[float], float], message: str) -> Case:
+    """One value of a record that is no improvement, changed."""
+
+    def edit(record: dict[str, Any]) -> None:
+        steps = {step["index"] for step in record["improvements"]}
+        number = next(i for i in range(50, 100) if i not in steps and record["feasible"][i] == "0")
+        record[name][number] = change(record[name][number])
+
+    return edited(edit, message)
+
+
+def renamed(lines: Lines, first: int, second: int) -> bytes:
+    """Let two runs change their seeds: the easy way to choose which runs count."""
+    for old, new in ((first, second), (second, first)):
+        lines[old] = lines[old].replace(b'"seed":%d' % old, b'"seed":%d' % new, 1)
+    lines[first], lines[second] = lines[second], lines[first]
+    return b"".join(lines)
+
+
+def symlink(folder: Path, lines: Lines) -> Path:
+    """Link to a file elsewhere."""
+    target, path = folder / "elsewhere", place(folder)
+    target.write_bytes(b"".join(lines))
+    path.symlink_to(target)
+    return path
+
+
+def symlinked_folder(folder: Path, lines: Lines) -> Path:
+    """Link the folder to another one."""
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / f"{OPTIMIZER}.jsonl").write_bytes(b"".join(lines))
+    (folder / PROBLEM).symlink_to(folder / "elsewhere")
+    return folder / PROBLEM / f"{OPTIMIZER}.jsonl"
+
+
+def hardlink(folder: Path, lines: Lines) -> Path:
+    """Give a file a second name."""
+    path = place(folder)
+    path.write_bytes(b"".join(lines))
+    (folder / "elsewhere").hardlink_to(path)
+    return path
+
+
+def pipe(folder: Path, lines: Lines) -> Path:
+    """Make a named pipe, which nobody writes to."""
+    path = place(folder)
+    os.mkfifo(path)
+    return path
+
+
+def subfolder(folder: Path, lines: Lines) -> Path:
+    """Make a folder with the name of a file."""
+    path = place(folder)
+    path.mkdir()
+    return path
+
+
+def sparse(folder: Path, lines: Lines) -> Path:
+    """Make a file of 300 MB that takes no space."""
+    path = place(folder)
+    with path.open("wb") as file:
+        file.truncate(300 * 10**6)
+    return path
+
+
+def zipped(lines: Lines) -> bytes:
+    """Pack the honest file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{PROBLEM}/{OPTIMIZER}.jsonl", b"".join(lines))
+    return buffer.getvalue()
+
+
+def grown(lines: Lines, number: bytes, count: int) -> bytes:
+    """Let the first record have a very long list of objective values."""
+    head, _, tail = lines[0].partition(b'"objective":[')
+    return head + b'"objective":[' + (number + b",") * count + tail
+
+
+BEST_KNOWN = make_problem(PROBLEM).best_known.x  # type: ignore[attr-defined]
+
+CORPUS: dict[str, Case] = {
+    "empty": content(lambda lines: b"", "field size: the file is empty"),
+    "empty line": content(lambda lines: lines[0] + b"\n", "line 2, field line: "),
+    "truncated": content(lambda lines: b"".join(lines)[:-3000], "field line: .*cut off"),
+    "truncated line": swapped(b"}\n", b"\n", "field line: JSON is malformed|truncated"),
+    "no last newline": content(lambda lines: b"".join(lines)[:-1], "line 10, field line: .*cut"),
+    "byte order mark": content(lambda lines: b"\xef\xbb\xbf" + b"".join(lines), "field line"),
+    "utf-16": content(lambda lines: b"".join(lines).decode().encode("utf-16"), "field line"),
+    "latin-1": swapped(b'"options":{}', b'"options":{"\xe9":1}', "field "),
+    "lone surrogate": swapped(b'"options":{}', b'"options":{"a":"\\ud800"}', "field "),
+    "nan": swapped(b'"seconds_optimizer":', b'"seconds_optimizer":NaN,"a":', "field line: JSON"),
+    "infinity": swapped(b'"seed":4', b'"seed":-Infinity', "field line: JSON is malformed"),
+    "1e999": swapped(b'"objective":[', b'"objective":[1e999,', "field .*out of range"),
+    "huge integer": task("field task: seed must be a whole number", seed=10**400),
+    "duplicate key": swapped(b'"schema":1', b'"schema":1,"schema":1', "field schema: .*twice"),
+    "nested duplicate key": swapped(b'"seed":4', b'"seed":4,"seed":4', "field seed: .*twice"),
+    "100,000 levels": swapped(
+        b'"options":{}',
+        b'"options":{"a":' + b"[" * 10**5 + b"]" * 10**5 + b"}",
+        "field line: .*recurs",
+    ),
+    "20 MB in a line": content(lambda lines: lines[0][:-2] + b" " * 20 * 10**6, "field line: more"),
+    "20 MB of zeros": content(lambda lines: b"\0" * 20 * 10**6, "line 1, field line: more than"),
+    "300 MB, sparse": Case(sparse, "field size: 300000000 bytes, more than"),
+    "1,000,000 lines": content(lambda lines: b"{}\n" * 10**6, "line 1, field .*: Object missing"),
+    "1,000,000 evaluations": content(lambda lines: grown(lines, b"1", 10**6), "field line: more"),
+    "400,000 evaluations": content(lambda lines: grown(lines, b"1.5", 400_000), "budget is 100"),
+    "300,000 empty lists": swapped(
+        b'"options":{}', b'"options":{"a":[' + b"[]," * 300_000 + b"0]}", "field options: more"
+    ),
+    "101 runs": content(lambda lines: many(lines, 101), "line 101, field seed: more than 100 runs"),
+    "not an object": content(lambda lines: b"[]\n", "field line: Expected `object`"),
+    "string for a number": fields("field seconds_optimizer", seconds_optimizer="1"),
+    "number for a string": fields("field digest", digest=1),
+    "list for an object": fields("field options", options=[]),
+    "null for a list": fields("field objective", objective=None),
+    "boolean seed": task("field task.seed", seed=True),
+    "float seed": task("field task.seed", seed=4.5),
+    "negative seed": task("field task: seed must be a whole number", seed=-1),
+    "other schema": fields("field schema", schema=2),
+    "unknown key": fields("field more: .*unknown", more=1),
+    "missing key": edited(lambda record: record.pop("digest"), "field digest: .*missing"),
+    "missing seed": content(
+        lambda lines: b"".join(lines[:4] + lines[5:]), "line 5, field task.seed: seed 5 stands"
+    ),
+    "extra seed": content(
+        lambda lines: b"".join([*lines, lines[9].replace(b'"seed":9', b'"seed":50')]),
+        "line 11, field task.seed: seed 50 stands there, expected seed 10",
+    ),
+    "nine seeds": content(
+        lambda lines: b"".join(lines[:9]), "field task.seed: 9 runs, at least 10"
+    ),
+    "unsorted": content(
+        lambda lines: b"".join([lines[1], lines[0], *lines[2:]]), "line 1, field task.seed: seed 1"
+    ),
+    "a run twice": content(
+        lambda lines: b"".join([*lines[:5], lines[4], *lines[5:]]),
+        "line 6, field task.seed: seed 4 is there twice",
+    ),
+    "a run under two seeds": content(
+        lambda lines: b"".join([*lines[:9], lines[8].replace(b'"seed":8', b'"seed":9')]),
+        "line 10, field digest: the same run as line 9",
+    ),
+    "renamed seeds": content(
+        lambda lines: renamed(lines, 3, 9), "line 4, field points: point 0 of the initial design"
+    ),
+    "wrong budget": task("field task.budget: 200|field objective: 100", budget=200),
+    "wrong batch size": task("field task.batch_size: 5, must be 1", batch_size=5),
+    "wrong initial design": task("field task.n_init: 20, must be 10", n_init=20),
+    "asynchronous": task("field task.workers: 4, must be None", workers=4),
+    "mixed versions": edited(
+        lambda record: record["versions"].update({"numpy": "1.0"}), "field versions: numpy 1.0"
+    ),
+    "mixed options": fields("field options: it differs from line 1", options={"step": 2}),
+    "no version": edited(lambda record: record["versions"].clear(), "field versions: .*cbo-suite"),
+    "direction override in a version": edited(
+        lambda record: record["versions"].update({"numpy": "\u202e1.0"}), "field versions: .*print"
+    ),
+    "another box": edited(
+        lambda record: record["facts"].update({"box": "0" * 64}), "field facts: it differs"
+    ),
+    "no box": edited(lambda record: record["facts"].clear(), "field facts: .*'box'"),
+    "unsorted improvements": edited(
+        lambda record: record["improvements"].reverse(), "field improvements"
+    ),
+    "a hidden improvement": edited(lambda record: record["improvements"].pop(), "field improvemen"),
+    "flipped constraint": edited(
+        lambda record: record["improvements"][-1].update(constraints=[0.5, 0.5]), "field improveme"
+    ),
+    "forged objective": value("objective", lambda f: f + 1e-9, "field objective: evaluation .* ag"),
+    "forged by 1000 ulp": value(
+        "objective", lambda f: f + 1000 * float(np.spacing(f)), "field objective: evaluation .* ag"
+    ),
+    "forged violation": value("violation", lambda v: v / 2, "field violation: evaluation .* again"),
+    "forged digest": fields("field digest: it is not that of", digest="0" * 64),
+    "no points": fields("field points: the points are missing", points=None),
+    "no base64": fields("field points: no Base64", points="<script>"),
+    "half of the points": edited(
+        lambda record: record.update(points=record["points"][:1064]),
+        "field points: 798 bytes are not 100 points",
+    ),
+    "points of three variables": points(
+        lambda x: np.column_stack([x, x[:, 0]]), "field points: 3 variables"
+    ),
+    "point that is nan": fields(
+        "field points: a coordinate is not", points=encode_points(np.full((100, 2), np.nan))
+    ),
+    "point outside the box": points(
+        lambda x: x.__setitem__(77, 1.5), "field points: point 77 is outside the box"
+    ),
+    "point of another value": points(
+        lambda x: x.__setitem__(77, 0.5), "field objective: evaluation 77 does not come out"
+    ),
+    "another design": points(lambda x: x.__setitem__(3, 0.5), "field points: point 3 of the init"),
+    "best known point planted": points(
+        lambda x: x.__setitem__(3, BEST_KNOWN), "field points: point 3 .*the best known point"
+    ),
+    "gzip": content(lambda lines: gzip.compress(b"".join(lines)), "line 1, field line: "),
+    "gzip bomb": content(lambda lines: gzip.compress(b"0" * 50 * 10**6), "line 1, field line: "),
+    "zip": content(zipped, "line 1, field line: "),
+    "symbolic link": Case(symlink, "field path: .*symbolic link"),
+    "symbolic folder": Case(symlinked_folder, "field path: .*symbolic link"),
+    "hard link": Case(hardlink, "field path: the file has 2 names"),
+    "named pipe": Case(pipe, "field path: it is no regular file"),
+    "folder": Case(subfolder, "field path: "),
+    "no such file": Case(
+        lambda folder, lines: place(folder), "field path: it cannot be opened: No"
+    ),
+    "parent folder in a name": task("field task.problem: .*the path says", problem="../../etc"),
+    "absolute path in a name": task("field task.optimizer: .*the path", optimizer="/etc/passwd"),
+    "nul in a name": task("field task.optimizer: .*the path says", optimizer="a\0b"),
+    "nul in the path": Case(
+        lambda folder, lines: place(folder, name="a\0b.jsonl"), "field path: the file 'a.*b.jsonl'"
+    ),
+    "markup in a name": task("field task.optimizer", optimizer="<img src=x onerror=alert(1)>"),
+    "300 characters in a name": task("field task.optimizer", optimizer="a" * 300),
+    "another optimizer": task("field task.optimizer: 'scbo', the path says", optimizer="scbo"),
+    "another problem": named("random-search.jsonl", "field task.problem", "rosenbrock-5d-v1"),
+    "unknown problem": named("random-search.jsonl", "field path: the folder", "toy-2d-v9"),
+    "device name": named("con.jsonl", "field path: Windows cannot have a file 'con.jsonl'"),
+    "trailing dot": named("random-search.", "field path: the file 'random-search.' is not"),
+    "trailing dot in the id": named("random-search..jsonl", "field path: the file"),
+    "direction override": named("hcraes\u202emodnar.jsonl", "field path: the file 'hcraes"),
+    "homoglyph": named("r\u0430ndom-search.jsonl", "field path: the file"),
+    "capital letters": named("Random-Search.jsonl", "field path: the file 'Random-Search.jsonl'"),
+    "line break in the path": named("random\nsearch.jsonl", "field path: the file"),
+    "long name": named("a" * 200 + ".jsonl", "field path: the file 'aaa"),
+    "another suffix": named("random-search.json", "field path: the file 'random-search.json'"),
+    "hidden file": named(".jsonl", "field path: the file '.jsonl' is not named"),
+}
+
+
+def many(lines: Lines, count: int) -> bytes:
+    """Repeat a run under many seeds."""
+    return b"".join(lines[0].replace(b'"seed":0', b'"seed":%d' % seed) for seed in range(count))
