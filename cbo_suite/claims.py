@@ -162,20 +162,19 @@ class Claims:
 
     def _create(self, path: Path) -> bool:
         """Create the file of a claim; tell whether it was not there."""
-        try:
+        with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise _not_written(path, error) from error
-        try:
-            os.write(handle, self._content)
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise _not_written(path, error) from error
-        finally:
-            os.close(handle)
+            try:
+                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            except FileExistsError:
+                return False
+            try:
+                os.write(handle, self._content)
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
+            finally:
+                os.close(handle)
         return True
 
     def _take_over(self, path: Path) -> bool:
@@ -187,9 +186,9 @@ class Claims:
                     return False
                 path.unlink(missing_ok=True)
                 return self._create(path)
-        except OSError as error:
-            if isinstance(error, StoreNotWritten):
-                raise
+        except StoreNotWritten:
+            raise
+        except OSError:
             return False  # no lock to be had: better wait than run a task twice
 
     @contextlib.contextmanager
@@ -232,9 +231,17 @@ def _read(path: Path) -> tuple[Claim | None, float]:
         return None, renewed
 
 
-def _not_written(path: Path, error: OSError) -> StoreNotWritten:
-    """Say that the folder of a campaign cannot be written."""
-    return StoreNotWritten(
-        f"cannot write {path}: {error.strerror}; what was written before is intact: mend the "
-        "cause, or choose another folder, and run again"
-    )
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say of an error in writing what it means for the campaign.
+
+    Raises:
+        StoreNotWritten: The file cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreNotWritten(
+            f"cannot write {path}: {error.strerror}; what was written before is intact: mend the "
+            "cause, or choose another folder, and run again"
+        ) from error

@@ -121,6 +121,10 @@ class StoreNotWritten(CboError, OSError):
     """The folder of a campaign cannot be written; what it held is intact."""
 
 
+class ExportRefused(CboError, ValueError):
+    """Records are not exported: seeds are missing, or different records are there."""
+
+
 class RecordError(CboError, ValueError):
     """A result record is malformed."""
 

@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from cbo_suite.claims import PATIENCE_SECONDS, Claims
+from cbo_suite.claims import PATIENCE_SECONDS, Claims, explained
 from cbo_suite.engines import INTERRUPTED, Outcome
-from cbo_suite.errors import InvalidTask, StoreNotWritten
+from cbo_suite.errors import InvalidTask
 from cbo_suite.files import write_whole
 from cbo_suite.journal import End, Header
 from cbo_suite.tasks import Task
@@ -135,7 +135,7 @@ class Store:
         return self.claims.is_alive(self.claim_path(task))
 
     def write_plan(self, tasks: Sequence[Task]) -> None:
-        """Remember what was planned, for `planned`; the same plan twice is one file.
+        """Remember what was planned, for `tasks`; the same plan twice is one file.
 
         Raises:
             StoreNotWritten: It cannot be written.
@@ -145,22 +145,21 @@ class Store:
         if not path.exists():
             self._write(path, data)
 
-    def planned(self) -> list[Task]:
-        """Return every task of every plan, once, in the order of problem, optimizer and seed."""
+    def tasks(self) -> list[Task]:
+        """Return every task that was ever planned or begun, by problem, optimizer and seed."""
         tasks: set[Task] = set()
         for path in self.folder.glob("plans/*.json"):
             tasks.update(_plan_decoder.decode(path.read_bytes()))
+        for path in self.folder.glob("*/*/*.jsonl"):
+            header, _ = journal_ends(path)
+            if header is not None and self.journal(header.task) == path:
+                tasks.add(header.task)
         return sorted(tasks, key=lambda task: (task.problem, task.optimizer, task.seed))
 
     def _write(self, path: Path, data: bytes) -> None:
         """Write a file whole."""
-        try:
+        with explained(path):
             write_whole(path, data)
-        except OSError as error:
-            raise StoreNotWritten(
-                f"cannot write {path}: {error.strerror}; what was written before is intact: mend "
-                "the cause, or choose another folder, and run again"
-            ) from error
 
 
 def journal_ends(path: Path) -> tuple[Header | None, End | None]:

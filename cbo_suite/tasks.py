@@ -6,8 +6,9 @@ The budgets, batch sizes and initial designs are those of the SCBO paper (Erikss
 
 from __future__ import annotations
 
+import hashlib
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -97,47 +98,108 @@ def _count(name: str, value: object, least: int) -> int:
     return number
 
 
+class Block(NamedTuple):
+    """A part of a suite: every one of its problems with every one of its optimizers.
+
+    Attributes:
+        problems: Ids of the problems, each run at the paper's protocol.
+        optimizers: Ids of the optimizers.
+    """
+
+    problems: Sequence[str]
+    optimizers: Sequence[str]
+
+
 class Suite(NamedTuple):
-    """A named set of tasks: every problem with every optimizer and every seed.
+    """A named set of tasks: all its blocks with every seed.
 
     Attributes:
         title: One line that says what it is for.
-        problems: Ids of the problems, each run at the paper's protocol.
-        optimizers: Ids of the optimizers.
+        blocks: Which problems are run with which optimizers.
         seeds: The seeds.
     """
 
     title: str
-    problems: Sequence[str]
-    optimizers: Sequence[str]
+    blocks: Sequence[Block]
     seeds: Sequence[int]
 
     def tasks(self) -> list[Task]:
-        """Write out the tasks: seeds outermost, so that whole replications finish first."""
-        return make_tasks(self.problems, self.optimizers, self.seeds)
+        """Write out the tasks, each once: seeds outermost, so that replications finish whole."""
+        tasks = [
+            task
+            for seed in self.seeds
+            for block in self.blocks
+            for task in make_tasks(block.problems, block.optimizers, [seed])
+        ]
+        return list(dict.fromkeys(tasks))
+
+    def without(self, problems: Collection[str], seeds: Sequence[int], title: str) -> Suite:
+        """Make a smaller suite: without some problems, with other seeds."""
+        blocks = [
+            Block([id_ for id_ in block.problems if id_ not in problems], block.optimizers)
+            for block in self.blocks
+        ]
+        return Suite(title, [block for block in blocks if block.problems], seeds)
 
 
-_LOW_DIMENSIONAL = (
+_PHYSICS = (
     "tension-string-3d-v1",
     "pressure-vessel-4d-v1",
     "welded-beam-4d-v1",
     "speed-reducer-7d-v1",
-    "toy-2d-v1",
-    "rosenbrock-5d-v1",
+)
+_LUNAR = ("lunar-lander-m10-v1", "lunar-lander-m30-v1", "lunar-lander-m50-v1")
+# Of most variables: 30, 60 and 124.
+_LARGEST = ("keane-30d-v1", "rover-60d-v1", "mopta08-124d-v1")
+
+_SCALABLE = ("scbo", "cei", "cobyla", "cma-es", "random-search")
+
+_PAPER = Suite(
+    "every problem, method and ablation of the paper, 30 replications: days of computing",
+    [
+        # Physics and synthetic figures: all seven methods.
+        Block([*_PHYSICS, "ackley-10d-v1"], [*_SCALABLE, "pesc", "slack"]),
+        # Keane, lunar lander, rover, MOPTA08: PESC and SLACK are not for batches or many variables.
+        Block(["keane-30d-v1", *_LUNAR, "rover-60d-v1", "mopta08-124d-v1"], _SCALABLE),
+        # All combinations of transforms, acquisition and trust region.
+        Block(
+            ["toy-2d-v1", "rosenbrock-5d-v1", "keane-30d-v1"],
+            [
+                "scbo",
+                "scbo-ei",
+                "scbo-global",
+                "scbo-ei-global",
+                "scbo-untransformed",
+                "scbo-untransformed-ei",
+                "scbo-untransformed-global",
+                "scbo-untransformed-ei-global",
+            ],
+        ),
+        # Which of the transforms matters; whether candidates should leave few variables.
+        Block(["rosenbrock-5d-v1", "keane-30d-v1"], ["scbo-copula-only", "scbo-bilog-only"]),
+        Block(["keane-30d-v1"], ["scbo-no-perturbation"]),
+        # The other model-based methods on transformed values.
+        Block(_PHYSICS, ["cei-transformed", "pesc-transformed", "slack-transformed"]),
+    ],
+    range(30),
 )
 
 SUITES: dict[str, Suite] = {
     "quick": Suite(
         "the six small problems, a few minutes on two cores",
-        _LOW_DIMENSIONAL,
-        ("random-search", "sobol-search", "cobyla", "cma-es", "scbo"),
+        [
+            Block(
+                [*_PHYSICS, "toy-2d-v1", "rosenbrock-5d-v1"],
+                ["random-search", "sobol-search", "cobyla", "cma-es", "scbo"],
+            )
+        ],
         range(10),
     ),
-    "paper": Suite(
-        "every problem and method of the paper, 30 replications: days of computing",
-        tuple(id_ for id_ in PAPER if id_ not in ("rover-60d-alt-v1", "vehicle-124d-v1")),
-        ("scbo", "cei", "pesc", "slack", "cobyla", "cma-es", "random-search"),
-        range(30),
+    "paper": _PAPER,
+    "paper-small": _PAPER.without(
+        _LARGEST,
+        range(5),
+        "the paper's suite at 5 replications, without the three largest problems",
     ),
 }
 
@@ -159,10 +221,37 @@ def protocol_of(problem_id: str) -> Protocol:
 
 
 def make_tasks(
-    problems: Iterable[str], optimizers: Iterable[str], seeds: Iterable[int]
+    problems: Iterable[str], optimizers: Iterable[str], seeds: Iterable[int], **changes: int | None
 ) -> list[Task]:
-    """Combine problems, by their full ids, with optimizers and seeds at the paper's protocol."""
+    """Combine problems, by their full ids, with optimizers and seeds at the paper's protocol.
+
+    Args:
+        problems: Full ids of problems.
+        optimizers: Ids of optimizers.
+        seeds: Seeds.
+        changes: Fields of the tasks that differ from the protocol.
+    """
     return [
-        Task(problem, optimizer, *protocol_of(problem), seed)
+        change_task(Task(problem, optimizer, *protocol_of(problem), seed), **changes)
         for seed, problem, optimizer in product(seeds, problems, optimizers)
     ]
+
+
+def change_task(task: Task, **changes: int | None) -> Task:
+    """Return a task with some of its numbers changed; None leaves one as it is."""
+    wanted = {name: value for name, value in changes.items() if value is not None}
+    return msgspec.structs.replace(task, **wanted) if wanted else task
+
+
+def shard(tasks: Sequence[Task], part: int, parts: int) -> list[Task]:
+    """Return one of several parts of about equal work: parts 1 to `parts` hold every task once.
+
+    Raises:
+        InvalidTask: There is no such part.
+    """
+    if not 1 <= part <= parts:
+        raise InvalidTask(f"a shard is i/n with i from 1 to n, got {part}/{parts}")
+    # By a digest of the name, because suites repeat themselves: no shard gets one optimizer only.
+    mixed = sorted(tasks, key=lambda task: hashlib.sha256(task.name.encode()).digest())
+    chosen = set(mixed[part - 1 :: parts])
+    return [task for task in tasks if task in chosen]

@@ -23,7 +23,11 @@ class _Command(NamedTuple):
 
 _COMMANDS = {
     "list": _Command("cbo_suite.cli.list:list_command", "List problems and optimizers."),
-    "run": _Command("cbo_suite.cli.run:run_command", "Run an optimizer on a problem, or a suite."),
+    "run": _Command(
+        "cbo_suite.cli.run:run_command", "Run an optimizer, or a campaign of many runs."
+    ),
+    "status": _Command("cbo_suite.cli.status:status", "Show what a campaign has done."),
+    "export": _Command("cbo_suite.cli.export:export", "Collect the records of finished runs."),
     "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
     "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),
     "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),

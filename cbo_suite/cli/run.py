@@ -1,8 +1,7 @@
-"""`cbo run`: one run, or all runs of a suite."""
+"""`cbo run`: one run, or a campaign of many."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -10,50 +9,107 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cbo_suite.cli.parameters import NAMES, SEEDS, SETTING, SHARD, SIZE, TIME
+
 if TYPE_CHECKING:
-    from cbo_suite.campaign import Outcome
     from cbo_suite.loop import Progress
     from cbo_suite.results import Run
+
+# Options that only a campaign has, and those that only a single run has.
+_CAMPAIGN = (
+    "problems",
+    "optimizers",
+    "seeds",
+    "out",
+    "jobs",
+    "memory",
+    "time_limit",
+    "retry_failed",
+    "dry_run",
+    "shard",
+    "engine",
+    "scheduler",
+    "engine_settings",
+)
+_SINGLE = ("seed", "journal")
 
 
 @click.command("run")
 @click.argument("problem", required=False)
 @click.argument("optimizer", required=False)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of a single run [0].")
 @click.option("--budget", type=click.IntRange(1), help="Number of evaluations [the paper's].")
 @click.option("--batch-size", type=click.IntRange(1), help="Points per batch [the paper's].")
 @click.option("--n-init", type=click.IntRange(0), help="Initial design points [the paper's].")
 @click.option("--workers", type=click.IntRange(1), help="Asynchronous workers, one point each.")
-@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Write here.")
-@click.option("--suite", help="Run all tasks of a suite instead of one.")
+@click.option("--processes", type=click.IntRange(1), help="Processes that evaluate side by side.")
+@click.option("--evaluation-timeout", type=TIME, help="Kill an evaluation that takes longer.")
+@click.option("--real-time", is_flag=True, help="Tell workers' results in the order they come.")
+@click.option(
+    "--journal", type=click.Path(dir_okay=False, path_type=Path), help="Write a single run here."
+)
+@click.option("--suite", help="Run the tasks of a suite (see `cbo list`).")
+@click.option("--problems", type=NAMES, help="Run these problems, or these of the suite.")
+@click.option("--optimizers", type=NAMES, help="Run these optimizers, or these of the suite.")
+@click.option("--seeds", type=SEEDS, help="Run these seeds, or these of the suite [0-29].")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder for the runs of a suite.",
+    help="Folder of the campaign; the same again goes on where it stopped.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs side by side [number of cores].")
+@click.option("--memory", type=SIZE, help="What a run may allocate [an equal share, local only].")
+@click.option("--time-limit", type=TIME, default="1d", show_default=True, help="Of one run.")
+@click.option("--retry-failed", is_flag=True, help="Try again what failed or was skipped.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
+@click.option("--shard", type=SHARD, help="Run this part of the plan only, such as 2/8.")
+@click.option("--engine", default="local", show_default=True, help="local, dask or slurm.")
+@click.option("--scheduler", default="", help="Address of the dask scheduler.")
+@click.option(
+    "--engine-setting",
+    "engine_settings",
+    type=SETTING,
+    multiple=True,
+    help="Setting of the engine, such as partition=short for slurm.",
+)
+@click.pass_context
 def run_command(
+    ctx: click.Context,
+    /,
     problem: str | None,
     optimizer: str | None,
     suite: str | None,
-    out: Path,
-    jobs: int | None,
-    **settings: Any,
+    **options: Any,
 ) -> None:
-    """Run OPTIMIZER on PROBLEM, or every task of a suite.
+    """Run OPTIMIZER on PROBLEM, or a campaign: a suite, or --problems with --optimizers.
 
-    The same --journal, or the same --out, again goes on where it stopped.
+    A campaign skips what is done, resumes what was interrupted and runs the rest, one process per
+    core. Ctrl-C stops it, twice at once; the same command goes on.
     """
-    if suite is not None:
+    if suite is not None or options["problems"] or options["optimizers"]:
         if problem is not None:
-            raise click.UsageError("give either PROBLEM OPTIMIZER or --suite, not both")
-        _run_suite(suite, out, jobs or os.cpu_count() or 1)
+            raise click.UsageError("give either PROBLEM OPTIMIZER or a campaign, not both")
+        _refuse(ctx, _SINGLE, "is of a single run; a campaign takes --seeds and --out")
+        from cbo_suite.cli.campaign import run_campaign
+
+        run_campaign(suite, options)
         return
     if problem is None or optimizer is None:
-        raise click.UsageError("give PROBLEM and OPTIMIZER (see `cbo list`), or --suite")
+        raise click.UsageError(
+            "give PROBLEM and OPTIMIZER (see `cbo list`), or --suite, or --problems, --optimizers"
+        )
+    _refuse(ctx, _CAMPAIGN, "is of a campaign: use it with --suite or --problems and --optimizers")
+    settings = {name: value for name, value in options.items() if name not in _CAMPAIGN}
     _run_one(problem, optimizer, settings)
+
+
+def _refuse(ctx: click.Context, names: tuple[str, ...], reason: str) -> None:
+    """Refuse options that have no meaning here instead of ignoring them."""
+    for name in names:
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} {reason}")
 
 
 def _run_one(problem: str, optimizer: str, settings: dict[str, Any]) -> None:
@@ -70,7 +126,8 @@ def _run_one(problem: str, optimizer: str, settings: dict[str, Any]) -> None:
         line = bar.add_task(title, total=None, note="")
 
         def show(progress: Progress) -> None:
-            bar.update(line, total=progress.budget, completed=progress.done, note=_note(progress))
+            note = best_note(progress.best_objective, progress.best_violation)
+            bar.update(line, total=progress.budget, completed=progress.done, note=note)
 
         done = run(problem, optimizer, callback=show, **settings)
     _report(done)
@@ -91,16 +148,15 @@ class _PlainLines:
             return
         self._last = now
         left = (now - self._start) / progress.done * (progress.budget - progress.done)
-        click.echo(
-            f"{self._title}: {progress.done}/{progress.budget} {_note(progress)}, {left:.0f} s left"
-        )
+        note = best_note(progress.best_objective, progress.best_violation)
+        click.echo(f"{self._title}: {progress.done}/{progress.budget} {note}, {left:.0f} s left")
 
 
-def _note(progress: Progress) -> str:
+def best_note(objective: float, violation: float) -> str:
     """Write the best value so far and whether it is feasible."""
-    if progress.best_violation == 0:
-        return f"best {progress.best_objective:.6g} feasible"
-    return f"infeasible, violation {progress.best_violation:.3g}"
+    if violation == 0:
+        return f"best {objective:.6g} feasible"
+    return f"infeasible, violation {violation:.3g}"
 
 
 def _report(done: Run) -> None:
@@ -116,45 +172,3 @@ def _report(done: Run) -> None:
     failed = sum(status != "ok" for status in done.statuses)
     if failed:
         click.echo(f"{failed} evaluations failed or were not finite")
-
-
-def _run_suite(name: str, out: Path, jobs: int) -> None:
-    """Run a suite, show how far it is, and write the records."""
-    from cbo_suite.campaign import run_tasks, write_campaign_records
-    from cbo_suite.cli.tables import make_progress
-    from cbo_suite.tasks import get_suite
-
-    tasks = get_suite(name).tasks()
-    folder = out / name
-    outcomes = []
-    start = time.monotonic()
-    with make_progress() as bar:
-        line = bar.add_task(f"suite {name}", total=len(tasks), note="")
-        for number, outcome in enumerate(run_tasks(tasks, folder, jobs), start=1):
-            bar.update(line, completed=number, note=_outcome(outcome))
-            if not bar.console.is_terminal:
-                left = (time.monotonic() - start) / number * (len(tasks) - number)
-                click.echo(f"{number}/{len(tasks)} {_outcome(outcome)}, {left:.0f} s left")
-            outcomes.append(outcome)
-    paths = write_campaign_records(tasks, folder)
-    for reason in sorted({outcome.skipped for outcome in outcomes if outcome.skipped}):
-        click.echo(f"skipped: {reason}")
-    failures = [outcome for outcome in outcomes if outcome.error]
-    for failure in failures:
-        click.echo(f"failed: {failure.task.name}: {failure.error}", err=True)
-    skipped = sum(bool(outcome.skipped) for outcome in outcomes)
-    click.echo(
-        f"{len(tasks) - len(failures) - skipped} of {len(tasks)} runs done, {skipped} skipped, "
-        f"{len(failures)} failed, {len(paths)} record files"
-    )
-    click.echo(f"records: {folder}")
-    if failures:
-        raise click.exceptions.Exit(1)
-
-
-def _outcome(outcome: Outcome) -> str:
-    """Write how a task ended."""
-    if outcome.error or outcome.skipped:
-        return f"{outcome.task.name}: {'failed' if outcome.error else 'skipped'}"
-    found = f"{outcome.best_objective:.6g}" if outcome.feasible else "infeasible"
-    return f"{outcome.task.name}: {found}"

@@ -61,6 +61,8 @@ class LocalEngine:
 
     def close(self) -> None:
         """Kill all runs."""
+        for nursery in self._nurseries.values():
+            nursery.abandon()
         while self._nurseries:
             self._nurseries.popitem()[1].close()
 

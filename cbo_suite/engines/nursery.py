@@ -405,6 +405,8 @@ def main() -> None:
     os.set_blocking(events, False)
     os.write(events, b'{"ready": true}\n')
     Nursery(commands, events).serve(pending)
+    # At once: taking down the libraries would take longer than all else.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -177,10 +177,14 @@ class Nursery:
         """Whether the process lives and can start runs."""
         return self._process.poll() is None
 
-    def close(self) -> None:
-        """Kill all runs at once and end the process; may be called twice."""
+    def abandon(self) -> None:
+        """Begin to close: kill all runs at once, without waiting for their end."""
         with contextlib.suppress(OSError):
             self._stdin.close()
+
+    def close(self) -> None:
+        """Kill all runs at once and end the process; may be called twice."""
+        self.abandon()
         try:
             self._process.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:

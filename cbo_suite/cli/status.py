@@ -1,0 +1,66 @@
+"""`cbo status`: what a campaign has done."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cbo_suite.store import Store
+    from cbo_suite.tasks import Task
+
+_WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing")
+
+
+@click.command()
+@click.argument(
+    "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path("runs")
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per run.")
+def status(folder: Path, as_json: bool) -> None:
+    """Show what is done, running, failed and missing in the campaign in FOLDER [runs]."""
+    from cbo_suite.store import Store
+
+    store = Store(folder)
+    rows = [(task, *_look(store, task)) for task in store.tasks()]
+    if not rows:
+        raise click.ClickException(
+            f"no campaign in {folder}: start one with `cbo run --suite quick --out {folder}`"
+        )
+    if as_json:
+        for task, word, reason in rows:
+            click.echo(json.dumps({"run": task.name, "status": word, "reason": reason}))
+        return
+    from cbo_suite.cli.tables import print_table
+
+    pairs: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for task, word, _ in rows:
+        pairs[task.problem, task.optimizer][word] += 1
+    print_table(
+        str(folder),
+        ("problem", "optimizer", *_WORDS),
+        [(*pair, *(str(counts[word] or "") for word in _WORDS)) for pair, counts in pairs.items()],
+        right=range(2, 2 + len(_WORDS)),
+    )
+    for task, word, reason in rows:
+        if reason and word != "skipped":
+            click.echo(f"{word}: {task.name}: {reason}")
+    total = Counter(word for _, word, _ in rows)
+    click.echo(f"{len(rows)} runs: " + ", ".join(f"{total[word]} {word}" for word in _WORDS))
+
+
+def _look(store: Store, task: Task) -> tuple[str, str]:
+    """Say in a word how it is with a task, and why."""
+    from cbo_suite.errors import InvalidTask
+
+    try:
+        state = store.state(task)
+    except InvalidTask as error:
+        return "missing", str(error)
+    if state.word != "done" and store.is_running(task):
+        return "running", ""
+    return state.word, state.error

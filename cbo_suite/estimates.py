@@ -1,0 +1,91 @@
+"""How long runs take: from runs that are done, else from a rough table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cbo_suite.registry import list_problems
+from cbo_suite.tasks import Task
+
+# Seconds of one ask and tell with four constraints and few data, on one core of 2024; rounded
+# means of the runs in leaderboard/runs and of the benchmarks.
+_SECONDS_PER_CALL = {
+    "random-search": 5e-5,
+    "sobol-search": 5e-5,
+    "cobyla": 1e-3,
+    "cobyqa": 2e-3,
+    "cma-es": 5e-4,
+    "scbo": 0.03,
+    "cei": 0.08,
+    "slack": 0.15,
+    "pesc": 1.0,
+    "cmes-ibo": 0.5,
+}
+_UNKNOWN_OPTIMIZER = 0.03
+# Those with a model of each function, whose work grows with constraints and data.
+_MODELS = ("scbo", "cei", "slack", "pesc", "cmes-ibo")
+# Seconds of one evaluation where it is not next to nothing.
+_SECONDS_PER_EVALUATION = {
+    "lunar-lander-m10-v1": 0.06,
+    "lunar-lander-m30-v1": 0.18,
+    "lunar-lander-m50-v1": 0.3,
+    "mopta08-124d-v1": 0.1,
+}
+_SECONDS_PER_LINE = 0.003  # of waiting for the disk, a line of the journal
+_SECONDS_PER_RUN = 0.1  # of starting and ending
+
+
+class Estimate(NamedTuple):
+    """How long some runs will take.
+
+    Attributes:
+        seconds: Sum over the runs, on one core.
+        measured: How many of them are of a problem and an optimizer with runs done.
+        guessed: How many are not.
+    """
+
+    seconds: float
+    measured: int
+    guessed: int
+
+
+class Estimator:
+    """Learns from runs that are done how long others will take."""
+
+    def __init__(self) -> None:
+        """Know nothing but the table."""
+        self._seen: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._constraints = {row.id: row.num_constraints or 0 for row in list_problems()}
+
+    def learn(self, task: Task, seconds: float) -> None:
+        """Take note of a run that took so long."""
+        self._seen[task.problem, task.optimizer].append(seconds / task.budget)
+
+    def seconds(self, task: Task) -> float:
+        """Say how long a run will take."""
+        seen = self._seen.get((task.problem, task.optimizer))
+        return task.budget * sum(seen) / len(seen) if seen else self._guess(task)
+
+    def estimate(self, tasks: Iterable[Task]) -> Estimate:
+        """Say how long runs will take, one after the other."""
+        total, measured, guessed = 0.0, 0, 0
+        for task in tasks:
+            total += self.seconds(task)
+            known = (task.problem, task.optimizer) in self._seen
+            measured, guessed = measured + known, guessed + (not known)
+        return Estimate(total, measured, guessed)
+
+    def _guess(self, task: Task) -> float:
+        """Guess from the table."""
+        # "scbo-ei" and the like cost what "scbo" does.
+        names = [name for name in _SECONDS_PER_CALL if f"{task.optimizer}-".startswith(f"{name}-")]
+        name = max(names, key=len, default="")
+        call = _SECONDS_PER_CALL.get(name, _UNKNOWN_OPTIMIZER)
+        if name in _MODELS:
+            functions = 1 + self._constraints.get(task.problem, 0)
+            call *= functions / 5 * (1 + task.budget / 400)
+        calls = task.budget / (1 if task.workers is not None else task.batch_size)
+        evaluation = _SECONDS_PER_EVALUATION.get(task.problem, 1e-4)
+        return _SECONDS_PER_RUN + task.budget * evaluation + calls * (call + _SECONDS_PER_LINE)
