@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import cbo_suite as cbo
 from cbo_suite.cli import main
-from cbo_suite.journal import read_journal
-from cbo_suite.records import encode_record, make_record
+from cbo_suite.records import encode_record
 from cbo_suite.verify import verify_file
 from tests.submissions.corpus import CORPUS, OPTIMIZER, PROBLEM, place
+from tests.submissions.honest import run_records
 
 MEASURE = Path(__file__).with_name("submissions") / "measure.py"
 # `make test` mutates a few hundred files; set this to 10000 for the whole fuzz.
@@ -30,10 +29,7 @@ MUTATIONS = int(os.environ.get("CBO_FUZZ", "300"))
 def honest(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """The lines of an honest file: ten runs of random search."""
     folder = tmp_path_factory.mktemp("journals")
-    for seed in range(10):
-        cbo.run(PROBLEM, OPTIMIZER, seed=seed, journal=folder / f"{seed}.jsonl")
-    contents = [read_journal(folder / f"{seed}.jsonl") for seed in range(10)]
-    return [encode_record(make_record(content)) for content in contents if content is not None]
+    return [encode_record(record) for record in run_records(folder, PROBLEM, OPTIMIZER, range(10))]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,86 @@
+"""Honest result files, and records that are consistent in themselves, whether true or not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import cbo_suite as cbo
+from cbo_suite.journal import read_journal
+from cbo_suite.protocols import Evaluation
+from cbo_suite.records import (
+    Improvement,
+    Record,
+    encode_points,
+    improvements,
+    make_record,
+    write_records,
+)
+from cbo_suite.tasks import Task
+
+
+def run_records(folder: Path, problem: str, optimizer: str, seeds: Iterable[int]) -> list[Record]:
+    """Run some seeds at the paper's protocol and return their records."""
+    records = []
+    with pytest.MonkeyPatch.context() as patch:
+        # That journals survive a crash is tested elsewhere; waiting for the disk takes long.
+        patch.setattr(os, "fsync", lambda file: None)
+        for seed in seeds:
+            journal = folder / f"{problem}-{optimizer}-{seed}.jsonl"
+            cbo.run(problem, optimizer, seed=seed, journal=journal)
+            contents = read_journal(journal)
+            assert contents is not None
+            records.append(make_record(contents))
+    return records
+
+
+def put(folder: Path, records: Sequence[Record]) -> Path:
+    """Write records where they belong below a folder."""
+    task = records[0].task
+    path = folder / task.problem / f"{task.optimizer}.jsonl"
+    write_records(path, records)
+    return path
+
+
+def condensed(
+    task: Task, x: np.ndarray, evaluation: Evaluation, digest: str, like: Record
+) -> Record:
+    """Make the record of a run that saw these points and values; the rest is as in another."""
+    violation = evaluation.violation
+    space = cbo.make_problem(task.problem).space if task.problem != "mopta08-124d-v1" else None
+    bounds = space.lower.tobytes() + space.upper.tobytes() if space is not None else b""
+    return msgspec.structs.replace(
+        like,
+        task=task,
+        facts={"box": hashlib.sha256(bounds).hexdigest()},
+        objective=evaluation.objective.tolist(),
+        violation=violation.tolist(),
+        feasible="".join("1" if v == 0 else "0" for v in violation),
+        improvements=[
+            Improvement(
+                i,
+                x[i].tolist(),
+                float(evaluation.objective[i]),
+                evaluation.constraints[i].tolist(),
+            )
+            for i in improvements(evaluation)
+        ],
+        points=encode_points(x),
+        digest=digest,
+    )
+
+
+def renamed(records: Iterable[Record], optimizer: str) -> list[Record]:
+    """Return the records of one optimizer as if they were those of another."""
+    return [
+        msgspec.structs.replace(
+            record, task=msgspec.structs.replace(record.task, optimizer=optimizer)
+        )
+        for record in records
+    ]

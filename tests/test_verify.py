@@ -1,0 +1,331 @@
+"""Verifying: honest files pass, any forged value is found, published rows stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cbo_suite as cbo
+from cbo_suite.cli import main
+from cbo_suite.design import initial_design
+from cbo_suite.errors import RecordError
+from cbo_suite.protocols import Evaluation
+from cbo_suite.records import Record
+from cbo_suite.replay import select_points
+from cbo_suite.submission import Complaints, read_submission
+from cbo_suite.tasks import Task, protocol_of
+from cbo_suite.verify import Verdict, mark_verified, verify_file
+from tests.submissions.honest import condensed, put, renamed, run_records
+
+KEANE = "keane-30d-v1"
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """Twelve honest runs on the toy problem."""
+    folder = tmp_path_factory.mktemp("journals")
+    return run_records(folder, "toy-2d-v1", "random-search", range(12))
+
+
+def forged(record: Record, change: Callable[[np.ndarray, np.ndarray], object]) -> Record:
+    """Change objective or constraints of a record in place; all else follows from them."""
+    x = record.x
+    assert x is not None
+    objective, constraints = cbo.make_problem(record.task.problem).evaluate(x)
+    change(objective, constraints)
+    return condensed(record.task, x, Evaluation(objective, constraints), record.digest, record)
+
+
+def complaints_of(folder: Path, records: Sequence[Record]) -> list[str]:
+    """Verify records as a file."""
+    return verify_file(put(folder, records)).complaints
+
+
+def test_an_honest_file_is_verified_to_the_bit(records: list[Record], tmp_path: Path) -> None:
+    """Every point is replayed, every digest computed again; twelve runs are provisional."""
+    verdict = verify_file(put(tmp_path, records), rerun=2)
+    assert verdict.complaints == verdict.flags == []
+    assert (verdict.status, verdict.runs, verdict.provisional) == ("verified", 12, True)
+    found = {finding.rule: finding.detail for finding in verdict.findings}
+    assert list(found) == ["records", "points", "replay", "digest", "rerun"]
+    assert found["replay"] == "1,200 of 1,200 evaluations again: bit-equal"
+    assert found["digest"] == "12 of 12 computed again: equal"
+    assert found["rerun"].count("identical") == 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "optimizer"),
+    [("speed-reducer-7d-v1", "cobyla"), ("vehicle-124d-v1", "random-search")],
+)
+def test_other_honest_files_pass(problem: str, optimizer: str, tmp_path: Path) -> None:
+    """So do sequential optimizers, and runs of which only the improvements are kept."""
+    runs = run_records(tmp_path, problem, optimizer, range(10))
+    verdict = verify_file(put(tmp_path / "runs", runs))
+    assert verdict.complaints == []
+    assert verdict.status == "verified"
+    assert "bit-equal" in verdict.findings[2].detail
+    assert (runs[0].points is None) == (problem == "vehicle-124d-v1")
+
+
+@given(
+    seed=st.integers(0, 11),
+    number=st.integers(0, 99),
+    kind=st.sampled_from(["ulps", "sign", "tiny", "last digit"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_forged_value_is_found_wherever_it_is(
+    records: list[Record],
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    number: int,
+    kind: str,
+) -> None:
+    """One objective off by 1,000 units in the last place, or one constraint of another sign.
+
+    The forger has made the rest of the record consistent. With its digest, even the last bit
+    counts.
+    """
+
+    def change(objective: np.ndarray, constraints: np.ndarray) -> None:
+        if kind == "ulps":
+            objective[number] -= 1000 * np.spacing(objective[number])
+        elif kind == "last digit":
+            objective[number] = np.nextafter(objective[number], -np.inf)
+        elif kind == "tiny":
+            constraints[number] = np.where(constraints[number] > 0, -1e-300, 1e-300)
+        else:
+            constraints[number, 0] = -constraints[number, 0]
+
+    changed = [*records[:seed], forged(records[seed], change), *records[seed + 1 :]]
+    found = complaints_of(tmp_path_factory.mktemp("forged"), changed)
+    if kind == "last digit":
+        # A unit in the last place is what another processor gives; it passes, and changes nothing.
+        assert found == []
+    else:
+        assert found
+        assert f"line {seed + 1}, field " in found[0]
+        assert f"evaluation {number} does not come out again" in found[0]
+
+
+@pytest.fixture(scope="module")
+def large(records: list[Record]) -> list[Record]:
+    """A hundred thousand evaluations of a 30-dimensional problem in a hundred runs."""
+    problem, protocol = cbo.make_problem(KEANE), protocol_of(KEANE)
+    made = []
+    for seed in range(100):
+        task = Task(KEANE, "my-search", *protocol, seed)
+        design = initial_design(KEANE, problem.space, protocol.n_init, seed)
+        random = np.random.default_rng(seed)
+        unit = random.random((protocol.budget - protocol.n_init, problem.space.dim))
+        x = np.concatenate([design, problem.space.from_unit(unit)])
+        made.append(condensed(task, x, problem.evaluate(x), f"{seed:064x}", records[0]))
+    return made
+
+
+def test_one_forged_value_in_a_hundred_thousand_is_found(
+    large: list[Record], tmp_path: Path
+) -> None:
+    """Both kinds of forgery, at a random place of 1e5 rows each; the rest is as it was."""
+    random = np.random.default_rng(0)
+    for trial in range(4):
+        seed, number = int(random.integers(100)), int(random.integers(1000))
+
+        def change(objective: np.ndarray, constraints: np.ndarray) -> None:
+            if trial % 2:  # noqa: B023
+                objective[number] -= 1000 * np.spacing(objective[number])  # noqa: B023
+            else:
+                constraints[number] = -constraints[number]  # noqa: B023
+
+        changed = [*large[:seed], forged(large[seed], change), *large[seed + 1 :]]
+        found = complaints_of(tmp_path / str(trial), changed)
+        assert f"line {seed + 1}, field " in found[0]
+        assert f"evaluation {number} does not come out again" in found[0]
+
+
+def test_the_digest_of_invented_runs_is_found(large: list[Record], tmp_path: Path) -> None:
+    """All values are true, but no run has this digest."""
+    found = complaints_of(tmp_path, large)
+    assert len(found) == 1
+    assert "line 1, field digest: it is not that of the points and values" in found[0]
+
+
+def test_rounding_of_another_machine_is_accepted(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If many values differ, by less than 1e-12, it is the arithmetic; more is refused."""
+    path = put(tmp_path, records)
+    toy = type(cbo.make_problem("toy-2d-v1"))
+    true = toy._evaluate
+    for size, share, expected in (
+        (1e-15, 0.05, "within 1e-13"),
+        (3e-13, 1.0, "within 1e-12"),
+        (3e-12, 1.0, None),
+        (3e-13, 0.05, None),
+    ):
+
+        def rounded(self: Any, x: np.ndarray) -> Evaluation:
+            objective, constraints = true(self, x)
+            random = np.random.default_rng(1)
+            off = size * (random.random(len(x)) < share)  # noqa: B023
+            return Evaluation(objective * (1 + off), constraints)
+
+        monkeypatch.setattr(toy, "_evaluate", rounded)
+        verdict = verify_file(path)
+        if expected is None:
+            assert verdict.status == "refused"
+            assert "field objective: evaluation" in verdict.complaints[0]
+            assert len(verdict.complaints) <= 11
+        else:
+            assert verdict.complaints == []
+            assert expected in verdict.findings[2].detail
+            assert verdict.findings[3].outcome == "skipped"
+
+
+def test_an_expensive_problem_is_sampled(records: list[Record], tmp_path: Path) -> None:
+    """Of an expensive problem every improvement and some five percent are replayed."""
+    path = put(tmp_path, records)
+    submission = read_submission(path, Complaints(path))
+    assert submission is not None
+    every, some = select_points(submission, cheap=True), select_points(submission, cheap=False)
+    steps = sum(len(record.improvements) for record in records)
+    assert len(every.x) == 1200
+    assert (some.step >= 0).sum() == steps
+    assert 0.02 < (len(some.x) - steps) / (1200 - steps) < 0.09
+    again = select_points(submission, cheap=False)
+    assert np.array_equal(some.x, again.x)
+
+
+def test_a_problem_that_cannot_be_made_here_is_unverified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[Record]
+) -> None:
+    """Results of MOPTA08 are read strictly; without its executable they are not replayed."""
+    monkeypatch.delenv("CBO_MOPTA08", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    problem, protocol = "mopta08-124d-v1", protocol_of("mopta08-124d-v1")
+    x = np.full((protocol.budget, 124), 0.5)
+    values = Evaluation(np.ones(protocol.budget), np.full((protocol.budget, 68), -1.0))
+    made = []
+    for seed in range(10):
+        task = Task(problem, "my-search", *protocol, seed)
+        record = condensed(task, x[:1], Evaluation(values[0][:1], values[1][:1]), "", records[0])
+        long = {"objective": [1.0] * 2000, "violation": [0.0] * 2000, "feasible": "1" * 2000}
+        made.append(msgspec.structs.replace(record, points=None, digest=f"{seed:064x}", **long))
+    path = put(tmp_path / "runs", made)
+    verdict = verify_file(path)
+    assert (verdict.status, verdict.complaints) == ("unverified", [])
+    assert verdict.findings[-1].outcome == "skipped"
+    assert "MOPTA08" in verdict.findings[-1].detail
+    done = CliRunner().invoke(main, ["verify", str(path)])
+    assert done.exit_code == 0
+    assert "0 verified, 1 unverified, 0 refused" in done.output
+
+
+def test_the_best_known_point_is_flagged(records: list[Record], tmp_path: Path) -> None:
+    """An optimizer that proposes the very best known point is worth a look, not refused."""
+    record, problem = records[4], cbo.make_problem("toy-2d-v1")
+    x = record.x
+    assert x is not None
+    x[60] = problem.best_known.x  # type: ignore[attr-defined]
+    changed = condensed(record.task, x, problem.evaluate(x), record.digest, record)
+    verdict = verify_file(put(tmp_path, [*records[:4], changed, *records[5:]]))
+    assert verdict.flags == ["line 5: evaluation 60 is the best known point to the last bit"]
+    assert "line 5, field digest" in verdict.complaints[0]
+
+
+def test_published_rows_are_extended_but_never_overwritten(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """More seeds of the same version are welcome; other results need another id."""
+    published = tmp_path / "published"
+    put(published, records[:10])
+    path = put(tmp_path / "new", records)
+    verdict = verify_file(path, against=published)
+    assert verdict.status == "verified"
+    assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
+    assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
+    put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
+    found = verify_file(path, against=published).complaints
+    assert "line 10, field digest: seed 9 is published with another result" in found[0]
+    put(published, records)
+    found = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
+    assert "field task.seed: seed 10 is published and missing here" in found[0]
+    older = [msgspec.structs.replace(r, versions={**r.versions, "numpy": "1.0"}) for r in records]
+    put(published, older)
+    found = verify_file(put(tmp_path / "new", records), against=published).complaints
+    assert "line 1, field versions: numpy" in found[0]
+
+
+def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
+    """Runs of another optimizer pass the replay; running them again shows it."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(10))
+    claimed = renamed(others, "random-search")
+    path = put(tmp_path / "runs", claimed)
+    assert verify_file(path).status == "verified"
+    verdict = verify_file(path, rerun=3)
+    assert verdict.status == "refused"
+    assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
+
+
+def test_on_another_machine_the_outcome_counts(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If versions differ the runs may, as long as they end among the recorded ones."""
+    monkeypatch.setattr("cbo_suite.verify.describe_machine", lambda: {"system": "other"})
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    claimed = renamed(others, "random-search")
+    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=12)
+    outcomes = {record.improvements[-1].objective for record in others}
+    worst, best = max(outcomes), min(outcomes)
+    outside = [r for r in records if not best <= r.improvements[-1].objective <= worst]
+    assert len(verdict.complaints) == len(outside)
+    detail = verdict.findings[-1].detail
+    assert outside or detail.count("within the range of the runs (here: another machine)") == 12
+
+
+def test_an_unknown_optimizer_is_verified_but_not_run(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Its code need not be there; to run it again it must be."""
+    claimed = renamed(records, "my-search")
+    verdict = verify_file(put(tmp_path, claimed), rerun=1)
+    assert verdict.status == "verified"
+    assert verdict.findings[-1][:2] == ("rerun", "skipped")
+    assert "unknown optimizer 'my-search'" in verdict.findings[-1].detail
+
+
+def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
+    """The file maps rows to digests, in a fixed order; what is refused loses its mark."""
+    path, marks = put(tmp_path / "runs", records), tmp_path / "verified.json"
+    marks.write_text('{"a-v1/b": "c"}')
+    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs"), "--mark", str(marks)])
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
+    verdict = verify_file(path)
+    mark_verified(marks, [verdict._replace(status="refused")])
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    marks.write_text("[]")
+    with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
+        mark_verified(marks, [])
+
+
+def test_json_output_is_complete(records: list[Record], tmp_path: Path) -> None:
+    """A program gets everything that a person gets, for good and bad files."""
+    good, bad = put(tmp_path / "good", records), put(tmp_path / "bad", records[:5])
+    done = CliRunner().invoke(main, ["verify", "--json", str(good), str(bad)])
+    assert done.exit_code == 1
+    first, second = json.loads(done.stdout)
+    assert first.keys() == set(Verdict._fields)
+    assert (first["status"], second["status"]) == ("verified", "refused")
+    assert first["findings"][0]["check"] == "records"
+    assert "5 runs, at least 10 seeds are needed" in second["complaints"][0]
