@@ -118,7 +118,7 @@ def score_problem(gathered: Gathered, verified: Mapping[str, bool]) -> Scored:
         if reference:
             scores = np.array([run.anytime for run in entry.runs])
             entry.anytime_draws = bootstrap_means(scores, gathered.problem)
-    places = np.nan_to_num(list(means.values()), nan=np.inf)
+    places = [math.inf if math.isnan(mean) else mean for mean in means.values()]
     ranks = dict(zip(means, rankdata(places).tolist(), strict=True))
     order = sorted(means, key=lambda name: (ranks[name], name))
     control = order[0]

@@ -121,19 +121,13 @@ def _overall(scored: Sequence[Scored], with_targets: Sequence[str]) -> list[Over
     mean_ranks = dict.fromkeys(optimizers, 0.0)
     for problem in scored:
         # Who was not run shares the last places with those who have no value.
-        nothing = np.full(RESAMPLES, np.inf)
-        draws = np.stack(
-            [
-                np.nan_to_num(problem.entries[name].paper_draws, nan=np.inf)
-                if name in problem.rows
-                else nothing
-                for name in optimizers
-            ]
-        )
-        means = _paper_means(problem, optimizers)
-        for name, drawn, rank in zip(
-            optimizers, rankdata(draws, axis=0), rankdata(means), strict=True
-        ):
+        draws = np.full((len(optimizers), RESAMPLES), np.nan)
+        for place, name in enumerate(optimizers):
+            if name in problem.entries:
+                draws[place] = problem.entries[name].paper_draws
+        drawn_ranks = rankdata(np.where(np.isnan(draws), np.inf, draws), axis=0)
+        ranks = rankdata(_paper_means(problem, optimizers))
+        for name, drawn, rank in zip(optimizers, drawn_ranks, ranks, strict=True):
             rank_draws[name] = rank_draws[name] + drawn / len(scored)
             mean_ranks[name] += float(rank) / len(scored)
     rows = []
@@ -198,8 +192,8 @@ def _suite_score(
 
 def _paper_means(problem: Scored, optimizers: Sequence[str]) -> Array:
     """Return the final mean of each optimizer, infinite where there is none, shape `(k,)`."""
-    means = [problem.means.get(name, math.inf) for name in optimizers]
-    return np.nan_to_num(means, nan=math.inf)
+    means = np.array([problem.means.get(name, math.nan) for name in optimizers])
+    return np.where(np.isnan(means), np.inf, means)
 
 
 def _compare(scored: Sequence[Scored]) -> Comparison | None:

@@ -234,9 +234,9 @@ def outcome_ranks(finals: Array, violations: Array) -> Array:
     infeasible = np.isnan(finals).ravel()
     value = np.where(infeasible, violations.ravel(), finals.ravel())
     order = np.lexsort((value, infeasible))
+    value, infeasible = value[order], infeasible[order]
     # Equal ends have equal places, which the ranks turn into ties.
-    new = np.diff(value[order]) > 0
-    new |= np.diff(infeasible[order].astype(int)) > 0
+    new = (value[1:] != value[:-1]) | (infeasible[1:] != infeasible[:-1])
     places = np.empty(value.shape)
     places[order] = np.concatenate([[0], np.cumsum(new)])
     ranks: Array = rankdata(places).reshape(finals.shape)

@@ -30,6 +30,7 @@ class Interval(NamedTuple):
     high: float
 
 
+@lru_cache(maxsize=1024)
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """Bound the probability of a success by Wilson's score interval (Wilson 1927)."""
     if trials == 0:
@@ -188,6 +189,12 @@ def percentile_interval(
     freedom = sum(sizes) - len(sizes)
     if freedom < 1:
         return None
-    tail = norm.cdf(math.sqrt(sum(sizes) / freedom) * t.ppf((1 - confidence) / 2, freedom))
+    tail = _expanded_tail(sum(sizes), freedom, confidence)
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(low), float(high))
+
+
+@lru_cache(maxsize=256)
+def _expanded_tail(n: int, freedom: int, confidence: float) -> float:
+    """Return the probability below the lower end of an expanded percentile interval."""
+    return float(norm.cdf(math.sqrt(n / freedom) * t.ppf((1 - confidence) / 2, freedom)))

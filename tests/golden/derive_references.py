@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +40,6 @@ from cbo_suite.references import Reference
 from cbo_suite.tasks import PAPER
 
 SAMPLES = 2**14
-STARTS = 60
 SEEDS = range(30)
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "cbo_suite" / "references.json"
@@ -51,20 +50,21 @@ class Effort(NamedTuple):
     """How long the worst point of a problem is searched.
 
     Attributes:
-        hops: Number of times that SLSQP starts again near the best point.
+        starts: Number of points that SLSQP starts from.
+        hops: Number of times that it starts again near the best point.
         generations: Number of generations of the evolution strategy, 0 for smooth problems.
         children: Number of points in a generation.
     """
 
-    hops: int = 0
+    starts: int = 60
+    hops: int = 60
     generations: int = 0
     children: int = 0
 
 
 EFFORTS = {
     "ackley-10d-v1": Effort(hops=600),
-    "keane-30d-v1": Effort(hops=60),
-    "vehicle-124d-v1": Effort(hops=4),
+    "vehicle-124d-v1": Effort(starts=2, hops=2),
     "lunar-lander-m10-v1": Effort(generations=150, children=10),
     "lunar-lander-m30-v1": Effort(generations=60, children=10),
     "lunar-lander-m50-v1": Effort(generations=40, children=10),
@@ -73,11 +73,17 @@ EFFORTS = {
 }
 
 
-def worst_point(problem: Problem, effort: Effort) -> Array:
-    """Search the feasible point of largest objective, shape `(d,)`."""
+def worst_point(problem: Problem, effort: Effort, known: Array) -> Array:
+    """Search the feasible point of largest objective, shape `(d,)`.
+
+    Args:
+        problem: The problem.
+        effort: How long to search.
+        known: Points that an earlier search found, shape `(k, d)`; the result is no worse.
+    """
     assert problem.best_known is not None
     if effort.generations:
-        return evolve(problem, effort)
+        return evolve(problem, effort, largest(problem, [problem.best_known.x, *known]))
     space, random = problem.space, np.random.default_rng(0)
     unit = qmc.Sobol(space.dim, rng=random).random(SAMPLES)
     corners = (random.random((SAMPLES, space.dim)) < 0.5).astype(float)
@@ -87,7 +93,7 @@ def worst_point(problem: Problem, effort: Effort) -> Array:
     values = problem.evaluate(pool)
     # The largest feasible objectives first, then the least violations.
     order = np.lexsort((-values.objective, values.violation))
-    starts = np.concatenate([pool[order[:STARTS]], [problem.best_known.x]])
+    starts = np.concatenate([pool[order[: effort.starts]], [problem.best_known.x], known])
     best = largest(problem, [*starts, *(climb(problem, start) for start in starts)])
     for _ in range(effort.hops):
         scale = 10 ** random.uniform(-2.0, -0.3)
@@ -134,16 +140,14 @@ def climb(problem: Problem, start: Array) -> Array:
     return point
 
 
-def evolve(problem: Problem, effort: Effort) -> Array:
-    """Walk uphill from the best known point through feasible points, shape `(d,)`.
+def evolve(problem: Problem, effort: Effort, best: Array) -> Array:
+    """Walk uphill from a feasible point through feasible points, shape `(d,)`.
 
     The spread grows when a generation improves and shrinks when it does not. A child changes a
     random part of the variables, because a change of all is seldom feasible.
     """
-    assert problem.best_known is not None
     space, random = problem.space, np.random.default_rng(0)
-    best, spread = problem.best_known.x, 0.02
-    value = problem.best_known.objective
+    spread, value = 0.02, float(problem.evaluate(best[None]).objective[0])
     for _ in range(effort.generations):
         moved = random.random((effort.children, space.dim)) < random.uniform(0.1, 1.0)
         moves = moved * random.normal(scale=spread, size=moved.shape)
@@ -176,12 +180,14 @@ def random_level(problem: Problem, worst: float) -> float:
     return float(np.median(finals)) if finals else worst
 
 
-def derive(problem_id: str) -> Reference:
-    """Derive the reference of one problem."""
+def derive(problem_id: str, before: Reference | None) -> Reference:
+    """Derive the reference of one problem; what was found before is not lost."""
     problem = cbo.make_problem(problem_id)
     assert isinstance(problem, Problem)
     assert problem.best_known is not None
-    worst_x = worst_point(problem, EFFORTS.get(problem_id, Effort(hops=60)))
+    known = np.array([before.worst_x] if before and before.worst_x else [])
+    known = known.reshape(-1, problem.space.dim)
+    worst_x = worst_point(problem, EFFORTS.get(problem_id, Effort()), known)
     worst = float(problem.evaluate(worst_x[None]).objective[0])
     budget, _, n_init = PAPER[problem_id]
     return Reference(
@@ -218,17 +224,23 @@ def derive_mopta08(problem_id: str) -> Reference:
     )
 
 
+def read() -> dict[str, Reference]:
+    """Read what was derived before."""
+    if not TARGET.exists():
+        return {}
+    return msgspec.json.decode(TARGET.read_bytes(), type=dict[str, Reference])
+
+
 def main(ids: list[str]) -> None:
     """Derive the named problems, by default all, and keep the others."""
     for problem_id in ids or PROBLEMS:
-        make: Callable[[str], Reference] = derive_mopta08 if problem_id == MOPTA08 else derive
-        row = make(problem_id)
+        if problem_id == MOPTA08:
+            row = derive_mopta08(problem_id)
+        else:
+            row = derive(problem_id, read().get(problem_id))
         print(f"{problem_id}: best {row.best:.10g} worst {row.worst:.10g} level {row.level:.10g}")
         # Read again: another process may have derived another problem meanwhile.
-        known = {}
-        if TARGET.exists():
-            known = msgspec.json.decode(TARGET.read_bytes(), type=dict[str, Reference])
-        known[problem_id] = row
+        known = read() | {problem_id: row}
         ordered = {key: known[key] for key in PROBLEMS if key in known}
         TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
 
