@@ -77,7 +77,7 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
     if not len(difference):
         return 1.0
     if len(difference) > _MOST_EXACT_PAIRS:
-        return float(wilcoxon(difference, method="asymptotic").pvalue)
+        return float(wilcoxon(difference).pvalue)
     # Shared ranks are halves, so twice a rank is a whole number.
     doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
     # Probability of each sum of the ranks that get a plus when every sign is a coin's.

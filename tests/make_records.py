@@ -35,7 +35,9 @@ def make(
         objective=objective.tolist(),
         violation=violation.tolist(),
         feasible="".join("0" if value is None else "1" for value in values),
-        improvements=[Improvement(i, [0.0], objective[i], [violation[i]]) for i in steps],
+        improvements=[
+            Improvement(i, [0.0], float(objective[i]), [float(violation[i])]) for i in steps
+        ],
         seconds_optimizer=0.1 * len(values),
         seconds_evaluation=0.0,
         digest="0" * 64,

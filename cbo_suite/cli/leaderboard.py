@@ -27,9 +27,17 @@ def leaderboard() -> None:
     show_default=True,
     help="Folder for README.md, scores.json and site/.",
 )
+@click.option(
+    "--docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("docs"),
+    show_default=True,
+    help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
-def build(runs: Path, out: Path, check: bool) -> None:
+def build(runs: Path, out: Path, docs: Path, check: bool) -> None:
     """Score all records, write tables and site, and print the ranking."""
+    from cbo_suite import site
     from cbo_suite.cli.tables import print_table
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import (
@@ -46,17 +54,33 @@ def build(runs: Path, out: Path, check: bool) -> None:
             f"no records in {runs}: make some with `cbo run --suite quick`, or name another folder "
             "with --runs"
         )
-    files = tables(board)
+    files, titles = tables(board), _titles()
+    pages = site.build(board, titles=titles, docs=docs)
     if check:
         stale = differences(files, out)
         if stale:
             raise click.ClickException(
                 "\n".join([*stale, "run `cbo leaderboard build` and commit what it writes"])
             )
+        if (
+            tables(build_board(runs)) != files
+            or site.build(board, titles=titles, docs=docs) != pages
+        ):
+            raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {runs} give")
         return
     for name, data in files.items():
         write_whole(out / name, data)
         click.echo(f"wrote {out / name}")
+    index = site.write(pages, out / "site")
     rows = ranking_rows(board)
     print_table("Ranking by anytime", RANKING_COLUMNS, rows, right=(0, 2, 3, 4, 5, 6, 7))
+    click.echo(f"the site: {index}")
+
+
+def _titles() -> dict[str, str]:
+    """Return one line for each id of a problem and an optimizer."""
+    from cbo_suite.registry import list_optimizers, list_problems
+
+    titles = {problem.id: problem.title for problem in list_problems()}
+    return titles | {optimizer.id: optimizer.title for optimizer in list_optimizers()}
