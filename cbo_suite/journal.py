@@ -177,7 +177,18 @@ def read_journal(path: str | Path) -> Contents | None:
     Raises:
         JournalError: A whole line is not what it should be.
     """
-    data = Path(path).read_bytes()
+    return parse_journal(Path(path).read_bytes(), path)
+
+
+def parse_journal(data: bytes, path: str | Path) -> Contents | None:
+    """Read a journal that is in memory; `path` is what messages call it.
+
+    Returns:
+        The contents, None when not even the header is whole.
+
+    Raises:
+        JournalError: A whole line is not what it should be.
+    """
     header: Header | None = None
     end: End | None = None
     batches: list[Batch] = []
