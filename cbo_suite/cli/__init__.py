@@ -30,6 +30,7 @@ _COMMANDS = {
     "export": _Command("cbo_suite.cli.export:export", "Collect the records of finished runs."),
     "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
     "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),
+    "plot": _Command("cbo_suite.cli.plot:plot", "Draw figures for papers."),
     "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),
     "new": _Command("cbo_suite.cli.new:new", "Start an optimizer of your own."),
     "mopta08": _Command("cbo_suite.cli.mopta08:mopta08", "Install the MOPTA08 executable."),

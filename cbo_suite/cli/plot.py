@@ -1,0 +1,94 @@
+"""`cbo plot`: figures for papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cbo_suite.cli.parameters import NAMES
+
+if TYPE_CHECKING:
+    from cbo_suite.plots import Score
+    from cbo_suite.records import Record
+
+
+@click.command("plot")
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    metavar="RECORDS...",
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option(
+    "--out",
+    multiple=True,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Figure to write, .pdf or .png; may be given several times.",
+)
+@click.option(
+    "--score",
+    type=click.Choice(["paper", "regret"]),
+    default="paper",
+    show_default=True,
+    help="Best feasible value by the paper's rule, or scaled to best known and worst.",
+)
+@click.option("--problems", type=NAMES, help="Draw these problems.")
+@click.option("--optimizers", type=NAMES, help="Draw these optimizers.")
+@click.option("--log", is_flag=True, help="Logarithmic: the distance to the best known value.")
+def plot(
+    sources: tuple[Path, ...],
+    out: tuple[Path, ...],
+    score: Score,
+    problems: list[str] | None,
+    optimizers: list[str] | None,
+    log: bool,
+) -> None:
+    """Draw how runs converge: mean and one standard error, a panel per problem.
+
+    RECORDS are files of records or folders <problem>/<optimizer>.jsonl.
+    """
+    from cbo_suite.plots import draw, make_panels, save
+
+    records = _read(sources, problems, optimizers)
+    panels = make_panels(records, score, log)
+    figure = draw(panels, score, log)
+    for path in out:
+        save(figure, path)
+        click.echo(f"wrote {path}")
+
+
+def _read(
+    sources: tuple[Path, ...], problems: list[str] | None, optimizers: list[str] | None
+) -> list[Record]:
+    """Read the records of files and folders and keep those that are wanted."""
+    from cbo_suite.records import read_records
+
+    files: list[Path] = []
+    for source in sources:
+        files += sorted(source.glob("**/*.jsonl")) if source.is_dir() else [source]
+    records = [
+        record
+        for path in files
+        for record in read_records(path)
+        if (problems is None or _wanted(record.task.problem, problems))
+        and (optimizers is None or record.task.optimizer in optimizers)
+    ]
+    found = {record.task.optimizer for record in records}
+    for name in optimizers or []:
+        if name not in found:
+            raise click.ClickException(f"there are no records of {name} among these")
+    for name in problems or []:
+        if not any(_wanted(record.task.problem, [name]) for record in records):
+            raise click.ClickException(f"there are no records on {name} among these")
+    if not records:
+        raise click.ClickException("there are no records: make some with `cbo run`")
+    return records
+
+
+def _wanted(problem: str, names: list[str]) -> bool:
+    """Tell whether a problem is among names, which may leave out the version."""
+    return problem in names or problem.rpartition("-v")[0] in names

@@ -1,0 +1,266 @@
+"""Figures for papers: the course of the runs, mean and one standard error at every evaluation.
+
+One panel per problem; an optimizer has the same colour, marker and dash in all of them. Needs
+matplotlib, which is imported when a figure is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from cbo_suite.errors import MissingExtra, RecordError
+from cbo_suite.protocols import Array
+from cbo_suite.records import Record
+from cbo_suite.references import Reference, load_references
+from cbo_suite.scoring import best_so_far, default_value, mean_and_error, paper_curve, regret
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Score = Literal["paper", "regret"]
+
+# Okabe and Ito (2008), distinguishable with every kind of colour vision; yellow is too pale here.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
+_PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
+_COLUMNS = 3
+_MARKS = 6  # markers on a curve
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 8.5,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "axes.formatter.limits": (-3, 5),
+    "axes.formatter.use_mathtext": True,
+    "legend.fontsize": 8.5,
+    # Text stays text in a PDF, as publishers ask.
+    "pdf.fonttype": 42,
+}
+
+
+class Curve(NamedTuple):
+    """What an optimizer has reached on a problem after every evaluation.
+
+    Attributes:
+        optimizer: Id of the optimizer.
+        mean: Mean over the runs, shape `(budget,)`.
+        error: Its standard error, NaN for a single run.
+        runs: Number of runs.
+    """
+
+    optimizer: str
+    mean: Array
+    error: Array
+    runs: int
+
+
+class Panel(NamedTuple):
+    """The curves of one problem.
+
+    Attributes:
+        problem: Id of the problem.
+        curves: One per optimizer, by its id.
+        n_init: Number of evaluations before the optimizers were first asked.
+    """
+
+    problem: str
+    curves: list[Curve]
+    n_init: int
+
+
+def make_panels(
+    records: Iterable[Record],
+    score: Score = "paper",
+    log: bool = False,
+    references: Mapping[str, Reference] | None = None,
+) -> list[Panel]:
+    """Average the runs of every optimizer on every problem.
+
+    Args:
+        records: The runs; those of one optimizer on one problem need one budget.
+        score: "paper": the best feasible value, and the largest feasible value of all these runs
+            before there is one; "regret": the same between best known (0) and worst value (1).
+        log: Whether the figure will have logarithmic values: `paper` is then the distance to the
+            best known value.
+        references: Reference values by problem, those of the package by default.
+
+    Raises:
+        RecordError: A problem has no reference values where they are needed, or runs to be
+            averaged differ in budget.
+    """
+    known = load_references() if references is None else references
+    panels = []
+    ordered = sorted(records, key=lambda r: (r.task.problem, r.task.optimizer, r.task.seed))
+    for problem, on_problem in groupby(ordered, key=lambda record: record.task.problem):
+        runs = list(on_problem)
+        reference = known.get(problem)
+        if reference is None and (log or score == "regret"):
+            raise RecordError(
+                f"{problem} has no reference values, which regret and logarithmic values need: "
+                "leave it out with --problems, or plot the paper's score without --log"
+            )
+        default = default_value(runs)
+        curves = []
+        for optimizer, group in groupby(runs, key=lambda record: record.task.optimizer):
+            own = list(group)
+            mean, error = _average(own, score, default, reference)
+            if log and score == "paper" and reference is not None:
+                mean = mean - reference.best
+            curves.append(Curve(optimizer, mean, error, len(own)))
+        panels.append(Panel(problem, curves, max(record.task.n_init for record in runs)))
+    return panels
+
+
+def _average(
+    runs: Sequence[Record], score: Score, default: float, reference: Reference | None
+) -> tuple[Array, Array]:
+    """Return mean and standard error of the runs of an optimizer at every evaluation."""
+    if score == "paper" or reference is None:
+        return paper_curve(runs, default)
+    budgets = {record.task.budget for record in runs}
+    if len(budgets) != 1:
+        raise RecordError(f"runs to be averaged need one budget, got {sorted(budgets)}")
+    return mean_and_error(np.stack([regret(best_so_far(record), reference) for record in runs]))
+
+
+def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> Figure:
+    """Draw a figure with one panel per problem.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f'figures need {error.name}, which is not installed: pip install "cbo-suite[plots]"'
+        ) from error
+    columns = min(_COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})
+    with rc_context(_SETTINGS):
+        lines = math.ceil(len(optimizers) / (2 * columns))
+        size = _PANEL[0] * columns, _PANEL[1] * rows + 0.15 + 0.15 * lines
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _draw_panel(axes, panel, optimizers, log)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+        label = {"paper": "distance to best known" if log else "best objective", "regret": "regret"}
+        for row in grid:
+            row[0].set_ylabel(label[score])
+        for place, axes in enumerate(grid.flat[: len(panels)]):
+            if place + columns >= len(panels):
+                axes.set_xlabel("evaluations")
+        figure.align_ylabels()
+        handles = [_entry(optimizers, name) for name in optimizers]
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=math.ceil(len(handles) / lines),
+            frameon=False,
+        )
+    return figure
+
+
+def _style(optimizers: Sequence[str], name: str) -> dict[str, Any]:
+    """Give an optimizer its colour, marker and dash, by its place among all of the figure."""
+    place = list(optimizers).index(name)
+    return {
+        "color": _COLOURS[place % len(_COLOURS)],
+        "marker": _MARKERS[place % len(_MARKERS)],
+        "linestyle": _DASHES[place // len(_COLOURS) % len(_DASHES)],
+        "markersize": 3.4,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+        "linewidth": 1.1,
+    }
+
+
+def _entry(optimizers: Sequence[str], name: str) -> Line2D:
+    """Make the entry of an optimizer in the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=name, **_style(optimizers, name))
+
+
+def _draw_panel(axes: Axes, panel: Panel, optimizers: Sequence[str], log: bool) -> None:
+    """Draw the curves of one problem."""
+    axes.set_title(panel.problem)
+    if log:
+        axes.set_yscale("log")
+    if not any(np.isfinite(curve.mean).any() for curve in panel.curves):
+        axes.text(0.5, 0.5, "no feasible point", transform=axes.transAxes, ha="center", color="0.4")
+    for curve in panel.curves:
+        style = _style(optimizers, curve.optimizer)
+        evaluations = np.arange(1, len(curve.mean) + 1)
+        place = optimizers.index(curve.optimizer)
+        # Markers of different curves stand at different places, so that none hides another.
+        step = max(1, len(evaluations) // _MARKS)
+        start = int(step * (place + 0.5) / len(optimizers))
+        axes.plot(evaluations, curve.mean, markevery=(start, step), **style)
+        low, high = curve.mean - curve.error, curve.mean + curve.error
+        if log:
+            low = np.maximum(low, 1e-9 * curve.mean)
+        axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    if panel.n_init:
+        axes.axvline(panel.n_init, color="0.6", linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)
+    axes.grid(axis="y", color="0.9", linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xlim(0, max(len(curve.mean) for curve in panel.curves))
+    bottom, top = _limits(panel, log)
+    if bottom < top:
+        axes.set_ylim(bottom, top)
+
+
+def _limits(panel: Panel, log: bool) -> tuple[float, float]:
+    """Choose the range of values: what the optimizers have reached, not what the design had."""
+    after = [slice(min(panel.n_init, len(curve.mean) - 1), None) for curve in panel.curves]
+    means = np.concatenate([c.mean[part] for c, part in zip(panel.curves, after, strict=True)])
+    errors = np.concatenate([c.error[part] for c, part in zip(panel.curves, after, strict=True)])
+    errors = np.nan_to_num(errors)
+    if not np.isfinite(means).any():
+        return 0.0, 0.0
+    high = float(np.nanmax(means + errors))
+    if log:
+        # A band may reach down to nothing, which a logarithm cannot show.
+        positive = means[means > 0]
+        return (float(positive.min()) / 2, high * 1.5) if len(positive) else (0.0, 0.0)
+    low = float(np.nanmin(means - errors))
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PDF or PNG; the same figure gives the same bytes.
+
+    Raises:
+        RecordError: The name ends in something else.
+    """
+    kinds = {".pdf": {"CreationDate": None}, ".png": {"Software": None}}
+    metadata = kinds.get(path.suffix.lower())
+    if metadata is None:
+        raise RecordError(f"cannot write {path}: choose a name that ends in .pdf or .png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=300, metadata=metadata)
