@@ -1,4 +1,4 @@
-"""`cbo new`: a ready-to-fill file for an optimizer of one's own, and its test."""
+"""`cbo new`: a ready-to-fill file for an optimizer of one's own, its test and its package."""
 
 from __future__ import annotations
 
@@ -69,6 +69,25 @@ def test_run_spends_the_budget():
 '''
 
 
+_PACKAGE = """\
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{title}"
+version = "0.1.0"
+dependencies = ["cbo-suite"]
+
+# The name is the id of the optimizer: what `cbo list` shows and `cbo run` takes.
+[project.entry-points."cbo_suite.optimizers"]
+{title} = "{module}:{name}"
+
+[tool.setuptools]
+py-modules = ["{module}"]
+"""
+
+
 @click.group()
 def new() -> None:
     """Start something of your own."""
@@ -77,7 +96,10 @@ def new() -> None:
 @new.command()
 @click.argument("name")
 def optimizer(name: str) -> None:
-    """Write NAME.py, an optimizer that runs, and test_NAME.py into this folder."""
+    """Write NAME.py, an optimizer that runs, and test_NAME.py into this folder.
+
+    A folder that has no pyproject.toml gets one too, which gives the optimizer its id.
+    """
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", module):
         raise click.ClickException(
@@ -93,7 +115,12 @@ def optimizer(name: str) -> None:
     for path in files:
         if path.exists():
             raise click.ClickException(f"{path} exists already: choose another name or remove it")
+    package = Path("pyproject.toml")
+    register = f"register {words['title']!r} in {package}, or in the table of optimizers/"
+    if not package.exists():
+        files[package] = _PACKAGE
+        register = "`pip install --editable .` gives it its id"
     for path, text in files.items():
         path.write_text(text.format(**words))
         click.echo(f"wrote {path}")
-    click.echo(f"next: fill in {module}.py, then `cbo check {module}:{words['name']}`")
+    click.echo(f"next: fill in {module}.py, then `cbo check {module}:{words['name']}`; {register}")
