@@ -20,8 +20,8 @@ from torch import Tensor
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
 from cbo_suite.protocols import Array
 
-# Doubles of one n x n matrix per model that a chunk of models may take (times about four).
-CHUNK_ELEMENTS = 1 << 24
+# Elements of one n x n matrix per model that a chunk of models may have: they stay in the cache.
+CHUNK_ELEMENTS = 1 << 20
 # No parameter (a logarithm) moves further than this in one step.
 LARGEST_MOVE = 2.0
 MOST_HALVINGS = 8

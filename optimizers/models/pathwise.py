@@ -62,7 +62,8 @@ def frequencies(count: int, dim: int, generator: np.random.Generator) -> tuple[A
     log_ratio = (TAIL_SHAPE - SHAPE) * np.log(SHAPE * gamma) + gammaln(SHAPE) - gammaln(TAIL_SHAPE)
     weights = 2.0 / (1.0 + np.exp(log_ratio))
     blocks = generator.standard_normal((-(-count // dim), dim, dim))
-    rotations, upper = np.linalg.qr(blocks)
+    # PyTorch's takes half the time of NumPy's.
+    rotations, upper = (part.numpy() for part in torch.linalg.qr(torch.from_numpy(blocks)))
     # Signs that make the rotations uniformly distributed, whatever the routine prefers.
     rotations *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None, :]
     radius = np.sqrt(generator.chisquare(dim, count) / gamma)
