@@ -119,11 +119,11 @@ def read_available(handle: int) -> bytes | None:
 def encode(fields: dict[str, Any]) -> bytes:
     """Write an event as one line, its texts shortened until the line is short enough."""
     while len(line := json.dumps(fields).encode() + b"\n") > LINE_BYTES:
-        for name in ("error", "output"):
-            text = fields.get(name, "")
-            # An error is told by its beginning, an output by its end.
-            half = len(text) // 2
-            fields[name] = text[:half] if name == "error" else text[len(text) - half :]
+        # An output is told by its end, an error by its beginning.
+        if output := fields.get("output", ""):
+            fields["output"] = output[(len(output) + 1) // 2 :]
+        else:
+            fields["error"] = fields["error"][: len(fields["error"]) // 2]
     return line
 
 
@@ -276,8 +276,10 @@ class Guard:
         if reason == "timeout":
             text = f"it took longer than {self.limit:g} s and was ended"
             return fields | {"status": "timeout", "error": text}
-        if reason in ("stopped", "dead"):
+        if reason == "stopped":
             return fields | {"status": "stopped", "error": "it was stopped before its end"}
+        if reason == "dead":
+            return fields | {"error": "it was killed because the process that started it ended"}
         code = self.code or 0
         if code >= 0:
             text = f"its process ended with exit status {code} in the middle of the run"

@@ -20,7 +20,7 @@ from cbo_suite.environment import describe_machine, describe_versions
 from cbo_suite.errors import CboError, JournalLocked, JournalNotWritten, UnsupportedTask
 from cbo_suite.harness import run
 from cbo_suite.loop import Callback, Progress
-from cbo_suite.registry import list_optimizers, list_problems
+from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
 from cbo_suite.results import Run
 
 # A run reports how far it is no more often than this.
@@ -34,8 +34,9 @@ _NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "o
 def prepare() -> None:
     """Look up once what every run would look up again: registered names, versions, the machine."""
     list_problems()
-    list_optimizers()
-    describe_versions()
+    # With optimizers of others the packages of all modules are looked up, which takes a second.
+    foreign = any(row.package != OWN_PACKAGE for row in list_optimizers())
+    describe_versions(msgspec.Struct if foreign else None)
     describe_machine()
 
 
