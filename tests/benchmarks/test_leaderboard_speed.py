@@ -1,0 +1,88 @@
+"""A large leaderboard is built in time: 50 optimizers on 20 problems with 30 seeds each."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from cbo_suite import site
+from cbo_suite.leaderboard import iterate_folder, tables
+from cbo_suite.ranking import make_board
+from cbo_suite.records import Record, write_records
+from cbo_suite.references import Reference
+from cbo_suite.tasks import Task
+from tests.make_records import make
+
+OPTIMIZERS = [f"optimizer-{i:02d}" for i in range(50)]
+# As in the paper most problems have 100 evaluations, some 200 and some 1000.
+BUDGETS = {
+    f"problem{i:02d}-{2 + i}d-v1": budget
+    for i, budget in enumerate([100] * 14 + [200] * 2 + [1000] * 4)
+}
+SEEDS = 30
+REFERENCE = Reference(
+    best=0.0,
+    best_x=[0.0],
+    worst=20.0,
+    worst_x=[1.0],
+    level=10.0,
+    budget=100,
+    n_init=10,
+    feasibility_tolerance=0.0,
+    optional=False,
+    source="made up",
+)
+
+
+def patterns(budget: int, random: np.random.Generator) -> list[Record]:
+    """Make 100 different courses of a run; some of them never find a feasible point."""
+    courses = []
+    for _ in range(100):
+        values = 10 * random.random(budget) ** 2
+        feasible = random.random(budget) < random.choice([0.0, 0.02, 0.3])
+        courses.append(
+            make([v if ok else None for v, ok in zip(values.tolist(), feasible, strict=True)])
+        )
+    return courses
+
+
+def write_runs(folder: Path) -> None:
+    """Write 30 000 records."""
+    random = np.random.default_rng(0)
+    for problem, budget in BUDGETS.items():
+        courses = patterns(budget, random)
+        for optimizer in OPTIMIZERS:
+            chosen = random.choice(len(courses), SEEDS, replace=False)
+            records = [
+                msgspec.structs.replace(
+                    courses[i], task=Task(problem, optimizer, budget, 1, 10, seed)
+                )
+                for seed, i in enumerate(chosen)
+            ]
+            write_records(folder / problem / f"{optimizer}.jsonl", records)
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+def test_a_large_leaderboard_builds_in_two_minutes(
+    benchmark: BenchmarkFixture, tmp_path: Path
+) -> None:
+    """Reading, scoring, tables and site, on one core; other work on the machine does not count."""
+    runs = tmp_path / "runs"
+    write_runs(runs)
+    references = dict.fromkeys(BUDGETS, REFERENCE)
+
+    def build() -> dict[str, bytes]:
+        board = make_board(iterate_folder(runs), references)
+        pages = site.build(board)
+        site.write(pages, tmp_path / "site")
+        return tables(board) | pages
+
+    files = benchmark.pedantic(build, rounds=1)
+    benchmark.extra_info["megabytes"] = round(sum(map(len, files.values())) / 2**20, 1)
+    assert len(files["index.html"]) <= 1.5 * 2**20
+    assert benchmark.stats.stats.max < 120
