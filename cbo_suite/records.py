@@ -120,9 +120,9 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.points is None:
             return None
         raw = base64.b64decode(self.points, validate=True)
-        return (
-            np.frombuffer(raw, dtype="<f8").astype(float).reshape(max(1, len(self.objective)), -1)
-        )
+        n = len(self.objective)
+        numbers = np.frombuffer(raw, dtype="<f8").astype(float)
+        return numbers.reshape(n, numbers.size // max(1, n))
 
 
 _decoder = msgspec.json.Decoder(Record)

@@ -16,7 +16,7 @@ from cbo_suite.design import initial_design
 from cbo_suite.evaluate import evaluate_points
 from cbo_suite.journal import Batch, digest
 from cbo_suite.protocols import Array, BoolArray, ConstrainedProblem, Evaluation, Space
-from cbo_suite.records import regular_batches
+from cbo_suite.records import MAX_POINT_NUMBERS, regular_batches
 from cbo_suite.submission import Complaints, Row, Submission
 
 # Where most values agree to the bit, arithmetic is no excuse: 1,000 units in the last place are
@@ -71,58 +71,57 @@ def check_points(
     space = problem.space
     box = hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()
     for row in submission.rows:
+        field, x, numbers = known_points(row)
+        variables, constraints = x.shape[1], row.step_constraints.shape[1]
+        outside = np.zeros(len(x), dtype=bool)
+        if variables == space.dim:
+            outside = np.asarray(((x < space.lower) | (x > space.upper)).any(axis=1))
         if row.facts["box"] != box:
             complaints.add(row.line, "facts.box", "it was made with another box")
-            return
-        field = "improvements" if row.x is None else "points"
-        x = row.step_x if row.x is None else row.x
-        numbers = row.steps if row.x is None else np.arange(len(x))
-        if len(x) and (
-            x.shape[1] != space.dim or _constraints(row) not in (0, space.num_constraints)
-        ):
+        elif row.x is None and len(row.objective) * space.dim <= MAX_POINT_NUMBERS:
+            complaints.add(
+                row.line, "points", "the points are missing: write the record with this version"
+            )
+        elif len(x) and variables != space.dim:
+            complaints.add(row.line, field, f"{variables} variables instead of {space.dim}")
+        elif len(row.steps) and constraints != space.num_constraints:
             complaints.add(
                 row.line,
-                field,
-                f"{x.shape[1]} variables and {_constraints(row)} constraints, the problem has "
-                f"{space.dim} and {space.num_constraints}",
+                "improvements",
+                f"{constraints} constraints instead of {space.num_constraints}",
             )
-            return
-        outside = ~((x >= space.lower) & (x <= space.upper)).all(axis=1)
-        if outside.any():
+        elif outside.any():
             complaints.add(row.line, field, f"point {numbers[outside.argmax()]} is outside the box")
+        elif len(x):
+            _check_design(row, problem, complaints)
+        if complaints.texts:
             return
-        if not _check_design(row, x, numbers, problem, field, complaints):
-            return
 
 
-def _constraints(row: Row) -> int:
-    """Count the constraints of the improvements, 0 if there are no improvements."""
-    return row.step_constraints.shape[1] if row.step_constraints.ndim == 2 else 0
+def known_points(row: Row) -> tuple[str, Array, Indices]:
+    """Return the points that a row has, their field and the numbers of their evaluations."""
+    if row.x is None:
+        return "improvements", row.step_x, row.steps
+    return "points", row.x, np.arange(len(row.x))
 
 
-def _check_design(
-    row: Row,
-    x: Array,
-    numbers: Indices,
-    problem: ConstrainedProblem,
-    field: str,
-    complaints: Complaints,
-) -> bool:
+def _check_design(row: Row, problem: ConstrainedProblem, complaints: Complaints) -> None:
     """Check that the first points of a run are the Latin hypercube of its problem and seed."""
     task, space = row.task, problem.space
-    design = initial_design(task.problem, space, task.n_init, task.seed)
+    field, x, numbers = known_points(row)
     early = numbers < task.n_init
-    off = np.abs(x[early] - design[numbers[early]]) / (space.upper - space.lower)
+    x, numbers = x[early], numbers[early]
+    design = initial_design(task.problem, space, task.n_init, task.seed)
+    off = np.abs(x - design[numbers]) / (space.upper - space.lower)
     different = (off > TOLERANCE).any(axis=1)
     if not different.any():
-        return True
-    first = int(numbers[early][different.argmax()])
+        return
     known = getattr(problem, "best_known", None)
     what = "the design of this seed has another point there: was the run renamed or chosen?"
-    if known is not None and _near(x[early][different], known.x, space).any():
+    if known is not None and _near(x[different], known.x, space).any():
         what = "the best known point of the problem, before the optimizer was ever asked"
+    first = numbers[different.argmax()]
     complaints.add(row.line, field, f"point {first} of the initial design: {what}")
-    return False
 
 
 def _near(x: Array, point: Array, space: Space) -> BoolArray:
@@ -139,8 +138,7 @@ def find_flags(submission: Submission, problem: ConstrainedProblem) -> list[str]
         return []
     flags = []
     for row in submission.rows:
-        x = row.step_x if row.x is None else row.x
-        numbers = row.steps if row.x is None else np.arange(len(x))
+        _, x, numbers = known_points(row)
         hits = numbers[(x == known.x).all(axis=1)] if len(x) else numbers
         if len(hits):
             flags.append(

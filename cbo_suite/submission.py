@@ -19,7 +19,7 @@ import numpy as np
 
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Array
-from cbo_suite.records import MAX_POINT_NUMBERS, Record, decode_record
+from cbo_suite.records import Record, decode_record
 from cbo_suite.tasks import PAPER, Task
 
 MIN_SEEDS = 10
@@ -233,9 +233,14 @@ def _row(record: Record, number: int) -> Row:
         record.violations,
         record.x,
         np.array([step.index for step in steps], dtype=np.intp),
-        np.array([step.x for step in steps], dtype=float),
-        np.array([step.constraints for step in steps], dtype=float),
+        _matrix([step.x for step in steps]),
+        _matrix([step.constraints for step in steps]),
     )
+
+
+def _matrix(rows: list[list[float]]) -> Array:
+    """Make an array of rows of equal length, shape `(k, l)`; of no rows, shape `(0, 0)`."""
+    return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _check_record(
@@ -262,12 +267,6 @@ def _check_record(
             complaints.add(number, field, f"it does not name {key!r}")
         if not all(word.isprintable() for pair in words.items() for word in pair):
             complaints.add(number, field, "it holds signs that cannot be printed")
-    if record.improvements:
-        coordinates = len(record.objective) * len(record.improvements[0].x)
-        if record.points is None and coordinates <= MAX_POINT_NUMBERS:
-            complaints.add(
-                number, "points", "the points are missing: write the record with this version"
-            )
 
 
 def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
@@ -287,12 +286,13 @@ def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
         complaints.add(
             len(rows), "task.seed", f"{len(rows)} runs, at least {MIN_SEEDS} seeds are needed"
         )
-    digests = [row.digest for row in rows]
-    for place, row in enumerate(rows):
-        if row.digest in digests[:place]:
-            twin = rows[digests.index(row.digest)].line
-            complaints.add(row.line, "digest", f"the same run as line {twin}")
+    seen: dict[str, int] = {}
+    for row in rows:
+        # Runs that failed before their first evaluation are alike, and honest.
+        if row.digest in seen and len(row.objective):
+            complaints.add(row.line, "digest", f"the same run as line {seen[row.digest]}")
             break
+        seen[row.digest] = row.line
     for row in rows[1:]:
         different = differing_version(rows[0].versions, row.versions)
         if different is not None:

@@ -329,3 +329,42 @@ def test_json_output_is_complete(records: list[Record], tmp_path: Path) -> None:
     assert (first["status"], second["status"]) == ("verified", "refused")
     assert first["findings"][0]["check"] == "records"
     assert "5 runs, at least 10 seeds are needed" in second["complaints"][0]
+
+
+def test_runs_that_failed_are_part_of_the_grid(records: list[Record], tmp_path: Path) -> None:
+    """Also two that failed before their first evaluation, which are alike."""
+    nothing = {"objective": [], "violation": [], "feasible": "", "improvements": [], "points": ""}
+    empty = hashlib.sha256().hexdigest()
+    failed = [
+        msgspec.structs.replace(r, status="failed", error="it broke", digest=empty, **nothing)
+        for r in records[3:5]
+    ]
+    verdict = verify_file(put(tmp_path, [*records[:3], *failed, *records[5:]]))
+    assert (verdict.status, verdict.complaints) == ("verified", [])
+    assert verdict.findings[2].detail == "1,000 of 1,000 evaluations again: bit-equal"
+    assert verdict.findings[3].detail == "12 of 12 computed again: equal"
+
+
+def test_a_grid_without_a_single_evaluation_is_unverified(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """There is nothing to replay, and nothing to complain of."""
+    nothing = {"objective": [], "violation": [], "feasible": "", "improvements": [], "points": ""}
+    failed = [msgspec.structs.replace(r, status="failed", **nothing) for r in records]
+    verdict = verify_file(put(tmp_path, failed))
+    assert (verdict.status, verdict.complaints) == ("unverified", [])
+
+
+def test_a_folder_is_searched_and_names_are_no_markup(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Everything in a folder is looked at, links too, and odd names are printed as they are."""
+    put(tmp_path, records)
+    (tmp_path / "odd[").mkdir()
+    (tmp_path / "odd[" / "red]:smile:.jsonl").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "toy-2d-v1")
+    done = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "1 verified, 0 unverified, 2 refused" in done.stdout
+    assert "odd[/red]:smile:.jsonl: refused" in done.stdout
+    assert "link, field path:" in done.stderr

@@ -32,8 +32,8 @@ def print_table(
     rows: Iterable[Sequence[str]],
     right: Collection[int] = (),
 ) -> None:
-    """Print a table; cells are text, never markup."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    """Print a table; title and cells are text, never markup."""
+    table = Table(title=Text(title, "bold"), title_justify="left", header_style="bold")
     for i, column in enumerate(columns):
         # Ids are kept whole: they are there to be copied.
         table.add_column(

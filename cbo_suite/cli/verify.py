@@ -64,9 +64,15 @@ def _expand(paths: tuple[Path, ...]) -> list[Path]:
     """Replace folders by the files in them."""
     files: list[Path] = []
     for path in paths:
-        is_folder = path.is_dir() and not path.is_symlink()
-        files += sorted(p for p in path.rglob("*") if not p.is_dir()) if is_folder else [path]
+        files += (
+            sorted(p for p in path.rglob("*") if not _is_folder(p)) if _is_folder(path) else [path]
+        )
     return files
+
+
+def _is_folder(path: Path) -> bool:
+    """Tell whether a path is a folder of its own, not a link to one."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _show(verdict: Verdict) -> None:

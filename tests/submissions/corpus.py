@@ -131,6 +131,16 @@ def renamed(lines: Lines, first: int, second: int) -> bytes:
     return b"".join(lines)
 
 
+def unconstrained(record: dict[str, Any]) -> None:
+    """Claim that the last improvement is the only one and that there are no constraints."""
+    step = record["improvements"][-1] | {"constraints": [], "index": 0}
+    x = decode_record(json.dumps(record).encode()).x
+    assert x is not None
+    n = len(x)
+    record.update(violation=[0.0] * n, feasible="1" * n, objective=[step["objective"]] * n)
+    record["improvements"] = [step | {"x": x[0].tolist()}]
+
+
 def symlink(folder: Path, lines: Lines) -> Path:
     """Link to a file elsewhere."""
     target, path = folder / "elsewhere", place(folder)
@@ -295,8 +305,9 @@ CORPUS: dict[str, Case] = {
         "field points: 798 bytes are not 100 points",
     ),
     "points of three variables": points(
-        lambda x: np.column_stack([x, x[:, 0]]), "field points: 3 variables"
+        lambda x: np.column_stack([x, x[:, 0]]), "field points: 3 variables instead of 2"
     ),
+    "no constraints": edited(unconstrained, "field improvements: 0 constraints instead of 2"),
     "point that is nan": fields(
         "field points: a coordinate is not", points=encode_points(np.full((100, 2), np.nan))
     ),
