@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ REFERENCE = Reference(
     source="made up",
 )
 REFERENCES = dict.fromkeys(PROBLEMS, REFERENCE)
+Entries = dict[tuple[str, str, int], list[float | None]]
 
 
 def entry(name: str, value: float, feasible: int, runs: int = 30) -> list[Record]:
@@ -89,7 +91,7 @@ runs = st.dictionaries(
 )
 
 
-def records_of(entries: dict[tuple[str, str, int], list[float | None]]) -> list[Record]:
+def records_of(entries: Entries) -> list[Record]:
     """Make a record of every entry."""
     return [
         make(values, problem=problem, optimizer=optimizer, seed=seed)
@@ -99,7 +101,7 @@ def records_of(entries: dict[tuple[str, str, int], list[float | None]]) -> list[
 
 @given(runs)
 @CASES
-def test_participants_do_not_move_each_other(entries) -> None:
+def test_participants_do_not_move_each_other(entries: Entries) -> None:
     """Without one of them no byte of anybody's regret and anytime differs, overall neither."""
     records = records_of(entries)
     whole = make_board(records, REFERENCES, problems=PROBLEMS)
@@ -118,7 +120,7 @@ def test_participants_do_not_move_each_other(entries) -> None:
 
 @given(runs, st.randoms(use_true_random=False))
 @CASES
-def test_the_order_of_records_changes_nothing(entries, random) -> None:
+def test_the_order_of_records_changes_nothing(entries: Entries, random: Random) -> None:
     """Board and page are functions of the set of records, and read back as they were written."""
     records = records_of(entries)
     shuffled = list(records)
@@ -134,7 +136,9 @@ def test_the_order_of_records_changes_nothing(entries, random) -> None:
 
 @given(runs, st.integers(0, 11), st.floats(0, 20))
 @CASES
-def test_an_improvement_never_lowers_the_own_scores(entries, place, gain) -> None:
+def test_an_improvement_never_lowers_the_own_scores(
+    entries: Entries, place: int, gain: float
+) -> None:
     """Neither on the problem nor overall."""
     keys = list(entries)
     key = keys[place % len(keys)]
@@ -292,7 +296,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 @given(st.integers(1, 10_000), st.integers(0, 10_000))
 @CASES
-def test_the_grid_shows_the_whole_run(budget, n_init) -> None:
+def test_the_grid_shows_the_whole_run(budget: int, n_init: int) -> None:
     """Ascending from the first to the last evaluation, short, with the end of the design."""
     grid = evaluation_grid(budget, n_init)
     assert grid[0] == 1

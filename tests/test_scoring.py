@@ -46,13 +46,13 @@ REFERENCE = Reference(
 )
 
 
-def test_the_trace_is_the_least_feasible_value_so_far():
+def test_the_trace_is_the_least_feasible_value_so_far() -> None:
     """Infeasible points never count, and a failed run keeps its last value."""
     record = make([None, 5.0, None, 7.0, 3.0], budget=7, status="failed")
     assert np.array_equal(best_so_far(record), [NAN, 5, 5, 5, 3, 3, 3], equal_nan=True)
 
 
-def test_values_that_are_not_finite_never_count():
+def test_values_that_are_not_finite_never_count() -> None:
     """Neither as a trace nor as the default value."""
     record = msgspec.structs.replace(
         make([None, None, 4.0]), objective=["-inf", "nan", 4.0], violation=["inf", "inf", 0.0]
@@ -61,7 +61,7 @@ def test_values_that_are_not_finite_never_count():
     assert default_value([record], "all_evals") == 4.0
 
 
-def test_the_tolerance_of_the_reference_is_kept():
+def test_the_tolerance_of_the_reference_is_kept() -> None:
     """A violation up to the tolerance is feasible, in the trace and in every score."""
     record = msgspec.structs.replace(
         make([3.0, 2.0, 1.0, 4.0]), violation=[0.0, 1e-8, 1e-7, 0.0], feasible="1001"
@@ -74,7 +74,7 @@ def test_the_tolerance_of_the_reference_is_kept():
     assert default_value([record], "final_best", tolerance=1e-8) == 2.0
 
 
-def test_mean_and_standard_error_at_every_evaluation():
+def test_mean_and_standard_error_at_every_evaluation() -> None:
     """Three runs of two evaluations by hand."""
     runs = [make([None, 4.0], seed=0), make([6.0, 2.0], seed=1), make([None, None], seed=2)]
     default = default_value(runs)
@@ -85,7 +85,7 @@ def test_mean_and_standard_error_at_every_evaluation():
     assert np.isnan(paper_curve(runs[:1], default)[1]).all()
 
 
-def test_the_scopes_of_the_default_value():
+def test_the_scopes_of_the_default_value() -> None:
     """The largest of feasible evaluations, of all evaluations, or of the ends of the runs."""
     runs = [make([8.0, None, 3.0]), make([None, 5.0, 4.0]), make([None, None, None])]
     runs[2] = msgspec.structs.replace(runs[2], objective=[11.0, -2.0, "nan"])
@@ -99,13 +99,13 @@ def test_the_scopes_of_the_default_value():
         default_value(runs, "feasable")
 
 
-def test_runs_of_different_budgets_are_not_averaged():
+def test_runs_of_different_budgets_are_not_averaged() -> None:
     """The message names the budgets."""
     with pytest.raises(RecordError, match=r"one budget, got \[1, 2\]"):
         paper_curve([make([1.0]), make([1.0, 2.0])], 1.0)
 
 
-def test_the_form_of_the_lunar_table():
+def test_the_form_of_the_lunar_table() -> None:
     """Best, worst and median of the feasible runs, and how many these are; else nothing."""
     assert feasible_table(np.array([3.0, NAN, 1.0, 8.0])) == (1.0, 8.0, 3.0, 3, 4)
     none = feasible_table(np.array([NAN, NAN]))
@@ -113,21 +113,21 @@ def test_the_form_of_the_lunar_table():
     assert none[3:] == (0, 2)
 
 
-def test_regret_lies_between_best_and_worst():
+def test_regret_lies_between_best_and_worst() -> None:
     """Linear in between, clipped outside, 1 while nothing is feasible."""
     trace = np.array([NAN, 30.0, 10.0, -1.0])
     assert regret(trace, REFERENCE).tolist() == [1.0, 1.0, 0.5, 0.0]
     assert np.array_equal(gap(trace, REFERENCE), [NAN, 1.5, 0.5, -0.05], equal_nan=True)
 
 
-def test_a_value_below_the_best_known_one_is_news():
+def test_a_value_below_the_best_known_one_is_news() -> None:
     """By more than rounding."""
     assert beats_reference(-1e-6, REFERENCE)
     assert not beats_reference(-1e-9, REFERENCE)
     assert not beats_reference(NAN, REFERENCE)
 
 
-def test_targets_fall_from_the_level_to_a_thousandth():
+def test_targets_fall_from_the_level_to_a_thousandth() -> None:
     """Fifty of them, evenly spaced in the logarithm of the distance."""
     values = targets(REFERENCE)
     assert len(values) == 50
@@ -145,7 +145,9 @@ def test_targets_fall_from_the_level_to_a_thousandth():
         ([None, 10 ** (1 - 3 * 24.5 / 49), 0.011, None], [0, 26 / 51, 50 / 51, 50 / 51]),
     ],
 )
-def test_targets_reached_and_anytime_by_hand(values, shares):
+def test_targets_reached_and_anytime_by_hand(
+    values: list[float | None], shares: list[float]
+) -> None:
     """A feasible point is one target of 51; every value that is reached is one more."""
     trace = best_so_far(make(values))
     assert targets_reached(trace, REFERENCE) == pytest.approx(shares, abs=1e-12)
@@ -158,12 +160,12 @@ def test_targets_reached_and_anytime_by_hand(values, shares):
     ("firsts", "expected"),
     [([3, 0, 1], (3 + 10 + 1) / 2), ([10, 10, 10], 10.0), ([0, 0, 7, 0], 37.0), ([0, 0], math.inf)],
 )
-def test_evaluations_to_the_first_feasible_point(firsts, expected):
+def test_evaluations_to_the_first_feasible_point(firsts: list[int], expected: float) -> None:
     """All evaluations until success or the end of the budget, per success."""
     assert evaluations_to_feasible(firsts, budget=10) == expected
 
 
-def test_outcomes_are_ranked_against_each_other():
+def test_outcomes_are_ranked_against_each_other() -> None:
     """Feasible by value, then infeasible by violation; ties share."""
     finals = np.array([[3.0, NAN, 1.0], [2.0, NAN, 1.0]])
     violations = np.array([[0.0, 0.5, 0.0], [0.0, 0.1, 0.0]])
@@ -173,7 +175,7 @@ def test_outcomes_are_ranked_against_each_other():
     assert outcome_ranks(np.array([NAN, NAN]), np.array([np.inf] * 2)).tolist() == [1.5, 1.5]
 
 
-def test_families():
+def test_families() -> None:
     """Dimensions, terrains, layouts and versions are of one family."""
     assert family("lunar-lander-m10-v1") == family("lunar-lander-m50-v2") == "lunar-lander"
     assert family("rover-60d-alt-v1") == family("rover-60d-v1") == "rover"
@@ -186,7 +188,9 @@ traces = st.lists(st.none() | st.floats(-5, 30), min_size=4, max_size=4)
 
 @given(traces, st.integers(0, 3), st.floats(0, 10))
 @CASES
-def test_an_improvement_never_lowers_a_score(values, place, gain):
+def test_an_improvement_never_lowers_a_score(
+    values: list[float | None], place: int, gain: float
+) -> None:
     """Neither a lower value nor a feasible point in place of an infeasible one does harm."""
     better = list(values)
     better[place] = 30.0 if better[place] is None else better[place] - gain
@@ -197,7 +201,9 @@ def test_an_improvement_never_lowers_a_score(values, place, gain):
 
 @given(traces, st.lists(st.none(), min_size=4, max_size=4), st.floats(20, 1e6))
 @CASES
-def test_feasible_never_scores_below_infeasible(values, nothing, worst):
+def test_feasible_never_scores_below_infeasible(
+    values: list[float | None], nothing: list[float | None], worst: float
+) -> None:
     """However bad the value, and even if it lies beyond the worst value of the reference."""
     values[0] = worst
     feasible, infeasible = best_so_far(make(values)), best_so_far(make(nothing))
@@ -211,7 +217,9 @@ def test_feasible_never_scores_below_infeasible(values, nothing, worst):
 
 @given(traces, st.integers(1, 100), st.integers(-100, 100))
 @CASES
-def test_scores_do_not_depend_on_the_scale_of_the_objective(values, scale, shift):
+def test_scores_do_not_depend_on_the_scale_of_the_objective(
+    values: list[float | None], scale: int, shift: int
+) -> None:
     """Objective and references may be stretched and shifted together."""
 
     def change(value):
@@ -228,7 +236,9 @@ def test_scores_do_not_depend_on_the_scale_of_the_objective(values, scale, shift
 
 @given(traces, st.integers(0, 4))
 @CASES
-def test_a_failed_run_is_scored_as_if_it_had_stood_still(values, length):
+def test_a_failed_run_is_scored_as_if_it_had_stood_still(
+    values: list[float | None], length: int
+) -> None:
     """Its last state is carried to the end of the budget."""
     cut = make(values[:length], budget=4, status="failed")
     still = make(values[:length] + [None] * (4 - length))
@@ -240,7 +250,7 @@ def test_a_failed_run_is_scored_as_if_it_had_stood_still(values, length):
     assert (one.anytime, one.first_feasible) == (other.anytime, other.first_feasible)
 
 
-def test_a_summary_agrees_with_the_single_scores():
+def test_a_summary_agrees_with_the_single_scores() -> None:
     """What the board is made of, from one run by hand."""
     record = make([None, 12.0, 5.0, 6.0], seed=7)
     summary = summarize(record, REFERENCE, [2, 4])

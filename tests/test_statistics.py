@@ -38,7 +38,7 @@ def few_objects() -> Iterator[None]:
 
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 @CASES
-def test_wilson_agrees_with_statsmodels(case):
+def test_wilson_agrees_with_statsmodels(case: tuple[int, int]) -> None:
     """To rounding, and never outside of what a probability can be."""
     successes, trials = case
     expected = proportion_confint(successes, trials, alpha=0.05, method="wilson")
@@ -48,20 +48,20 @@ def test_wilson_agrees_with_statsmodels(case):
     assert successes / trials - 1e-12 <= interval.high <= 1.0
 
 
-def test_wilson_without_trials_knows_nothing():
+def test_wilson_without_trials_knows_nothing() -> None:
     """No runs, no knowledge."""
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 @CASES
-def test_holm_agrees_with_statsmodels(p_values):
+def test_holm_agrees_with_statsmodels(p_values: list[float]) -> None:
     """To rounding, in the order given."""
     expected = multipletests(p_values, method="holm")[1]
     assert holm(p_values) == pytest.approx(expected, abs=1e-12)
 
 
-def test_holm_passes_over_what_was_not_tested():
+def test_holm_passes_over_what_was_not_tested() -> None:
     """NaN stays NaN and is no comparison."""
     adjusted = holm([0.01, np.nan, 0.04])
     assert adjusted[[0, 2]] == pytest.approx([0.02, 0.04])
@@ -70,7 +70,7 @@ def test_holm_passes_over_what_was_not_tested():
 
 @given(SEEDS, st.integers(1, 50))
 @CASES
-def test_wilcoxon_agrees_with_scipy_without_ties(seed, n):
+def test_wilcoxon_agrees_with_scipy_without_ties(seed: int, n: int) -> None:
     """Exact up to 50 pairs."""
     difference = np.random.default_rng(seed).normal(loc=0.3, size=n)
     expected = stats.wilcoxon(difference, method="exact").pvalue
@@ -79,7 +79,7 @@ def test_wilcoxon_agrees_with_scipy_without_ties(seed, n):
 
 @given(SEEDS, st.integers(51, 80))
 @CASES
-def test_wilcoxon_agrees_with_scipy_for_many_pairs(seed, n):
+def test_wilcoxon_agrees_with_scipy_for_many_pairs(seed: int, n: int) -> None:
     """The normal approximation of SciPy, with its correction for ties."""
     difference = np.random.default_rng(seed).integers(1, 6, size=n) * np.where(
         np.random.default_rng(seed + 1).random(n) < 0.4, -1, 1
@@ -90,7 +90,7 @@ def test_wilcoxon_agrees_with_scipy_for_many_pairs(seed, n):
 
 @given(SEEDS, st.integers(1, 8))
 @CASES
-def test_wilcoxon_with_ties_counts_all_signs(seed, n):
+def test_wilcoxon_with_ties_counts_all_signs(seed: int, n: int) -> None:
     """All signs of the differences, tried one by one."""
     difference = np.append(np.random.default_rng(seed).integers(-4, 5, size=n), 2)
     rest = difference[difference != 0]
@@ -103,7 +103,7 @@ def test_wilcoxon_with_ties_counts_all_signs(seed, n):
     )
 
 
-def test_wilcoxon_with_ties_agrees_with_scipy():
+def test_wilcoxon_with_ties_agrees_with_scipy() -> None:
     """What SciPy finds by trying permutations."""
     ranks = np.array([1.0, 2.0, 2.0, 5.0, 3.5, 3.5, 1.0])
     control = np.array([2.0, 1.0, 4.0, 6.0, 6.5, 3.5, 2.0])
@@ -113,7 +113,7 @@ def test_wilcoxon_with_ties_agrees_with_scipy():
 
 @given(SEEDS)
 @CASES
-def test_superiority_agrees_with_the_u_statistic(seed):
+def test_superiority_agrees_with_the_u_statistic(seed: int) -> None:
     """A12 is Mann and Whitney's U over the number of pairs."""
     random = np.random.default_rng(seed)
     first, second = random.integers(0, 8, size=15), random.integers(0, 8, size=12)
@@ -125,7 +125,7 @@ def test_superiority_agrees_with_the_u_statistic(seed):
 
 @given(SEEDS)
 @CASES
-def test_friedman_agrees_with_scipy(seed):
+def test_friedman_agrees_with_scipy(seed: int) -> None:
     """P-value and ranks; the control is compared with nobody."""
     scores = np.random.default_rng(seed).integers(0, 9, size=(12, 4)).astype(float)
     result = friedman(scores)
@@ -139,19 +139,19 @@ def test_friedman_agrees_with_scipy(seed):
     assert result.p_values[others] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_same_outcomes_do_not_differ():
+def test_the_same_outcomes_do_not_differ() -> None:
     """Where SciPy has no answer, the answer is no difference."""
     assert paired_wilcoxon(np.ones(5), np.ones(5)) == 1.0
     assert friedman(np.ones((10, 3))).p_value == 1.0
 
 
-def test_missing_scores_come_last():
+def test_missing_scores_come_last() -> None:
     """An optimizer that was not run shares the last rank."""
     result = friedman(np.array([[1.0, np.inf, np.inf]] * 10))
     assert result.mean_ranks.tolist() == [1.0, 2.5, 2.5]
 
 
-def test_the_critical_difference_of_demsar():
+def test_the_critical_difference_of_demsar() -> None:
     """Table 5 of Demsar (2006) gives q = 2.343 for k = 3 and 2.728 for k = 5."""
     for k, q in ((3, 2.343), (5, 2.728)):
         scores = np.random.default_rng(0).normal(size=(14, k))
@@ -161,7 +161,7 @@ def test_the_critical_difference_of_demsar():
 
 @pytest.mark.parametrize("n", [10, 30])
 @pytest.mark.parametrize("law", ["normal", "uniform"])
-def test_the_bootstrap_covers(n, law):
+def test_the_bootstrap_covers(n: int, law: str) -> None:
     """The 95 % interval of a mean covers in 93 to 97 % of 2000 samples."""
     random = np.random.default_rng(7)
     samples = random.normal(size=(2000, n)) if law == "normal" else random.random((2000, n)) - 0.5
@@ -173,7 +173,7 @@ def test_the_bootstrap_covers(n, law):
     assert 0.93 <= covered / len(samples) <= 0.97
 
 
-def test_the_bootstrap_of_several_problems_covers():
+def test_the_bootstrap_of_several_problems_covers() -> None:
     """The mean over three strata of 10 seeds each, which are resampled on their own."""
     random = np.random.default_rng(5)
     covered = 0
@@ -188,13 +188,13 @@ def test_the_bootstrap_of_several_problems_covers():
     assert 0.93 <= covered / 2000 <= 0.97
 
 
-def test_one_run_has_no_interval():
+def test_one_run_has_no_interval() -> None:
     """Nothing is known of the spread."""
     assert percentile_interval(np.ones(10), [1, 1]) is None
     assert percentile_interval(np.ones(10), [2]) == (1.0, 1.0)
 
 
-def test_resamples_are_shared_between_optimizers_but_not_between_problems():
+def test_resamples_are_shared_between_optimizers_but_not_between_problems() -> None:
     """The draw depends on the problem and the number of seeds, and cannot be changed."""
     values = np.arange(30.0)
     drawn = bootstrap_means(values, "one")
