@@ -9,7 +9,6 @@ bytes.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
@@ -305,7 +304,7 @@ def _check_points(record: Record, n: int, refuse: Callable[[str, str], NoReturn]
     points = record.points or ""
     try:
         raw = base64.b64decode(points, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         refuse("points", f"no Base64: {error}")
     if base64.b64encode(raw).decode("ascii") != points:
         refuse("points", "no canonical Base64")

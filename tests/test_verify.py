@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.cli import main
-from cbo_suite.design import initial_design
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
@@ -25,9 +24,7 @@ from cbo_suite.replay import select_points
 from cbo_suite.submission import Complaints, read_submission
 from cbo_suite.tasks import Task, protocol_of
 from cbo_suite.verify import Verdict, mark_verified, verify_file
-from tests.submissions.honest import condensed, put, renamed, run_records
-
-KEANE = "keane-30d-v1"
+from tests.submissions.honest import condensed, invented_runs, put, renamed, run_records
 
 
 @pytest.fixture(scope="module")
@@ -120,16 +117,7 @@ def test_a_forged_value_is_found_wherever_it_is(
 @pytest.fixture(scope="module")
 def large(records: list[Record]) -> list[Record]:
     """A hundred thousand evaluations of a 30-dimensional problem in a hundred runs."""
-    problem, protocol = cbo.make_problem(KEANE), protocol_of(KEANE)
-    made = []
-    for seed in range(100):
-        task = Task(KEANE, "my-search", *protocol, seed)
-        design = initial_design(KEANE, problem.space, protocol.n_init, seed)
-        random = np.random.default_rng(seed)
-        unit = random.random((protocol.budget - protocol.n_init, problem.space.dim))
-        x = np.concatenate([design, problem.space.from_unit(unit)])
-        made.append(condensed(task, x, problem.evaluate(x), f"{seed:064x}", records[0]))
-    return made
+    return invented_runs("keane-30d-v1", "my-search", range(100), records[0])
 
 
 def test_one_forged_value_in_a_hundred_thousand_is_found(

@@ -300,6 +300,7 @@ CORPUS: dict[str, Case] = {
     "forged digest": fields("field digest: it is not that of", digest="0" * 64),
     "no points": fields("field points: the points are missing", points=None),
     "no base64": fields("field points: no Base64", points="<script>"),
+    "no ascii": fields("field points: no Base64", points="\u202e"),
     "half of the points": edited(
         lambda record: record.update(points=record["points"][:1064]),
         "field points: 798 bytes are not 100 points",

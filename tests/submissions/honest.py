@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cbo_suite as cbo
+from cbo_suite.design import initial_design
 from cbo_suite.journal import read_journal
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
@@ -22,7 +23,7 @@ from cbo_suite.records import (
     make_record,
     write_records,
 )
-from cbo_suite.tasks import Task
+from cbo_suite.tasks import Task, protocol_of
 
 
 def run_records(folder: Path, problem: str, optimizer: str, seeds: Iterable[int]) -> list[Record]:
@@ -74,6 +75,20 @@ def condensed(
         points=encode_points(x),
         digest=digest,
     )
+
+
+def invented_runs(problem: str, optimizer: str, seeds: Iterable[int], like: Record) -> list[Record]:
+    """Make runs of random points with their true values, at the paper's protocol."""
+    function, protocol = cbo.make_problem(problem), protocol_of(problem)
+    space, asked = function.space, protocol.budget - protocol.n_init
+    made = []
+    for seed in seeds:
+        design = initial_design(problem, space, protocol.n_init, seed)
+        unit = np.random.default_rng(seed).random((asked, space.dim))
+        x = np.concatenate([design, space.from_unit(unit)])
+        task = Task(problem, optimizer, *protocol, seed)
+        made.append(condensed(task, x, function.evaluate(x), f"{seed:064x}", like))
+    return made
 
 
 def renamed(records: Iterable[Record], optimizer: str) -> list[Record]:
