@@ -13,11 +13,16 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from click.testing import CliRunner
 
 import cbo_suite as cbo
+from cbo_suite.cli import main
+from cbo_suite.engines import Job, Limits
+from cbo_suite.engines.supervise import supervise
 from cbo_suite.errors import EvaluationFailed, InvalidTask, JournalError, OptimizerFailed
 from cbo_suite.evaluation_pool import EvaluationPool
 from cbo_suite.journal import read_journal
+from cbo_suite.tasks import Task
 from tests import black_boxes
 from tests.black_boxes import BEHAVIOURS
 from tests.doubles import Disc, Hill, StatefulHill, defective
@@ -281,6 +286,7 @@ def test_a_script_without_guard_is_told_so(tmp_path):
 
 HANGING = """
 import cbo_suite as c
+from cbo_suite.tasks import Task
 from tests import black_boxes
 from tests.test_evaluation_pool import BOX, listed
 if __name__ == "__main__":
@@ -342,3 +348,32 @@ def test_settings_that_make_no_pool_are_refused(change, message):
     """The message names the setting and what was got."""
     with pytest.raises(InvalidTask, match=message):
         cbo.run(Disc(), Hill, budget=5, n_init=1, **change)
+
+
+def test_a_supervised_run_takes_its_processes_along(tmp_path):
+    """A run of a campaign may evaluate in processes, and leaves none when its time is over."""
+    task = Task("toy-2d-v1", "random-search", 10**6, 5, 10, 0)
+    seen, before = set(), set(psutil.Process().children())
+
+    def look(progress):
+        seen.update(psutil.Process().children(recursive=True))
+
+    job = Job(task, str(tmp_path / "run.jsonl"), Limits(seconds=4), {"processes": 2})
+    outcome = supervise(job, on_progress=look)
+    assert outcome.status == "timeout"
+    assert outcome.evaluations > 0
+    assert len(seen - before) > 4
+    assert gone([process.pid for process in seen - before])
+
+
+def test_the_command_evaluates_in_processes(tmp_path):
+    """The options of the command line are those of the function."""
+    journal = str(tmp_path / "run.jsonl")
+    options = ["--workers", "2", "--real-time", "--evaluation-timeout", "1m", "--budget", "12"]
+    done = CliRunner().invoke(
+        main, ["run", "toy-2d", "random-search", "--journal", journal, *options]
+    )
+    assert done.exit_code == 0, done.output
+    assert "12 evaluations" in done.output
+    facts = read_journal(journal).header.facts
+    assert (facts["evaluation_timeout"], facts["order"]) == ("60.0", "real-time")

@@ -171,4 +171,4 @@ def _report(done: Run) -> None:
     )
     failed = sum(status != "ok" for status in done.statuses)
     if failed:
-        click.echo(f"{failed} evaluations failed or were not finite")
+        click.echo(f"{failed} evaluations failed, were late or were not finite")
