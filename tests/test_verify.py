@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.cli import main
+from cbo_suite.design import initial_design
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
@@ -356,3 +357,30 @@ def test_a_folder_is_searched_and_names_are_no_markup(
     assert "1 verified, 0 unverified, 2 refused" in done.stdout
     assert "odd[/red]:smile:.jsonl: refused" in done.stdout
     assert "link, field path:" in done.stderr
+
+
+def test_lost_evaluations_of_an_expensive_problem_may_come_back(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time-out on record is no forgery if the point can be evaluated now; a wrong value is."""
+    pytest.importorskip("Box2D")
+    monkeypatch.setattr("cbo_suite.replay.SAMPLE", 0.001)
+    name = "lunar-lander-m10-v1"
+    problem, protocol = cbo.make_problem(name, workers=1), protocol_of(name)
+    made = []
+    for seed in range(10):
+        x = np.ones((protocol.budget, problem.space.dim))
+        x[: protocol.n_init] = initial_design(name, problem.space, protocol.n_init, seed)
+        values = Evaluation(np.full(len(x), np.nan), np.full((len(x), 10), np.nan))
+        for all_values, some in zip(values, problem.evaluate(x[:2]), strict=True):
+            all_values[:2] = some
+        task = Task(name, "my-search", *protocol, seed)
+        made.append(condensed(task, x, values, f"{seed:064x}", records[0]))
+    verdict = verify_file(put(tmp_path, made))
+    assert verdict.complaints == []
+    assert verdict.findings[2].detail.endswith("of 10,000 evaluations again: bit-equal")
+    assert verdict.findings[3][:2] == ("digest", "skipped")
+    values.objective[0] -= 1.0
+    made[9] = condensed(task, x, values, made[9].digest, records[0])
+    (complaint,) = verify_file(put(tmp_path, made)).complaints
+    assert "line 10, field objective: evaluation 0 does not come out again" in complaint

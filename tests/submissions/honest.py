@@ -13,7 +13,7 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.design import initial_design
-from cbo_suite.journal import read_journal
+from cbo_suite.journal import read_journal, to_json_numbers
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
     Improvement,
@@ -60,8 +60,8 @@ def condensed(
         like,
         task=task,
         facts={"box": hashlib.sha256(bounds).hexdigest()},
-        objective=evaluation.objective.tolist(),
-        violation=violation.tolist(),
+        objective=to_json_numbers(evaluation.objective),
+        violation=to_json_numbers(violation),
         feasible="".join("1" if v == 0 else "0" for v in violation),
         improvements=[
             Improvement(
