@@ -12,7 +12,7 @@ from pathlib import Path
 from cbo_suite.board import Board
 from cbo_suite.files import write_whole
 from cbo_suite.site.pages import make_pages
-from cbo_suite.site.texts import Library
+from cbo_suite.site.texts import Library, make_visible
 
 LIST_OF_FILES = "files.txt"
 
@@ -31,7 +31,7 @@ def build(
     Returns:
         Path inside the site, with "/", to content. `index.html` is where to begin.
     """
-    pages = make_pages(board, Library(titles or {}, docs))
+    pages = make_pages(make_visible(board), Library(titles or {}, docs))
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from cbo_suite.board import Board, decode_board, encode_board
+
 _PLAIN_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+# In JSON: what is drawn as nothing or turns the direction of writing, and escapes to step over.
+_HIDDEN = re.compile(
+    r'\\["\\/]|\\u00[01][0-9a-f]|\\[bfnrt]'
+    "|[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -111,6 +119,19 @@ def _without_local_links(tokens: Iterable[Token]) -> Iterable[Token]:
         is_link = token.type in ("link_open", "link_close")
         if token.type != "image" and not (is_link and dropping):
             yield token
+
+
+def make_visible(board: Board) -> Board:
+    """Name the characters of a board that nobody would see, as in "⟨U+202E⟩"."""
+    return decode_board(_HIDDEN.sub(_name_character, encode_board(board).decode()).encode())
+
+
+def _name_character(match: re.Match[str]) -> str:
+    """Write out a character, unless it is an escape that every reader sees."""
+    if match[0] in ('\\"', "\\\\", "\\/"):
+        return match[0]
+    character = json.loads('"' + match[0] + '"')
+    return f"⟨U+{ord(character):04X}⟩"
 
 
 def page_name(id_: str) -> str:

@@ -57,6 +57,8 @@ PARTS = (
         "c0bdb735a63f9276f136e8d90d7fdf5d8e9df8031eb069048fc9975c876fd7f9",
     ),
 )
+# Of the file that they make.
+ASSET_SHA256 = "dba8d2ae2252ce4e2e540486151d85c3ad631882f9a505aaccc786ae0af0deb9"
 
 
 def as_classic_script(text: str) -> str:

@@ -14,6 +14,8 @@ cbo.charts = (() => {
     const [ink, soft, line, grid] = ["ink", "soft", "line", "grid"].map(colour);
     const font = getComputedStyle(document.body).fontFamily;
     return {
+      // Each chart is one picture with a label, and its numbers stand in a table.
+      aria: false,
       background: "transparent",
       font,
       padding: { left: 2, right: 12, top: 6, bottom: 2 },
@@ -102,18 +104,27 @@ cbo.charts = (() => {
       mark: { type: "line", interpolate: "step-after", strokeWidth: 2 },
       encoding: { x, y: axis, ...style },
     };
+    // Enough places to point at; one for every value would slow the page down.
+    const stride = Math.ceil(values.length / Math.max(1, names.length) / 30);
     const hover = {
-      mark: { type: "point", opacity: 0, size: 90 },
+      data: { values: values.filter((_, i) => i % stride === 0) },
+      mark: { type: "point", opacity: 0, size: 160 },
       encoding: { x, y: axis, color: style.color, tooltip },
     };
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
     return { height, data: { values }, layer: [design, ...layers, lines, hover] };
   }
 
+  // A line for each name, in their order. A domain is data; sorting by a list would put the names
+  // into an expression, and they come from strangers.
+  function rows(field, names) {
+    return { field, type: "nominal", sort: null, scale: { domain: names }, title: null };
+  }
+
   // Values with intervals, one line each; `values` have name, y and, if known, low and high.
   function intervals({ values, title, domain }) {
     const names = values.map((value) => value.name);
-    const y = { field: "name", type: "nominal", sort: names, title: null, axis: { grid: false } };
+    const y = { ...rows("name", names), axis: { grid: false } };
     const scale = domain ? { domain, clamp: true } : { zero: true };
     const x = { field: "value", type: "quantitative", title, scale, axis: { grid: true } };
     const tooltip = [
@@ -121,7 +132,7 @@ cbo.charts = (() => {
       { field: "value", title, format: ".4~g" },
     ];
     return {
-      height: 22 * names.length,
+      height: 22 * Math.max(1, names.length),
       data: { values },
       layer: [
         {
@@ -134,5 +145,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, intervals, colour };
+  return { draw, curves, intervals, rows, colour };
 })();

@@ -92,7 +92,7 @@
     const means = found.filter((entry) => entry.differences.length > 0).map((entry) => ({
       problem: entry.problem, value: mean(entry.differences.map((d) => d.value)),
     }));
-    const y = { field: "problem", type: "nominal", sort: names, title: null };
+    const y = cbo.charts.rows("problem", names);
     const title = "difference of the anytime scores, first minus second";
     const x = { field: "value", type: "quantitative", title };
     return {

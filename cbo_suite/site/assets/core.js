@@ -42,7 +42,8 @@ window.cbo = (() => {
   function compare(a, b, sign) {
     if (a === null || b === null) return (a === null) - (b === null);
     if (typeof a === "string" || typeof b === "string") {
-      return sign * String(a).localeCompare(String(b), "en");
+      const [left, right] = [String(a), String(b)];
+      return sign * (left < right ? -1 : left > right ? 1 : 0);
     }
     return sign * (a - b);
   }

@@ -1,0 +1,213 @@
+"""Readers at work in a real browser: sorting, filtering, switching views and comparing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+from scipy.stats import wilcoxon
+
+from cbo_suite.board import Board, ProblemBoard
+from cbo_suite.leaderboard import iterate_folder
+from cbo_suite.ranking import make_board
+from cbo_suite.references import load_references
+from cbo_suite.scoring import outcome_ranks
+from cbo_suite.site.texts import number
+from cbo_suite.statistics import holm, paired_wilcoxon, probability_of_superiority
+from tests.site.conftest import ROOT, Visit
+
+pytestmark = pytest.mark.slow
+
+
+def column(page: Page, name: str) -> list[float]:
+    """Read a column of the ranking as numbers, from the top."""
+    cells = page.locator(f"#ranking [data-column='{name}']")
+    return [float(text) for text in cells.evaluate_all("(all) => all.map((c) => c.dataset.value)")]
+
+
+def names(page: Page) -> list[str]:
+    """Read the optimizers of the ranking, from the top."""
+    return page.locator("#ranking tbody th a").all_inner_texts()
+
+
+def drawings(page: Page, chart: str) -> int:
+    """Count how often a chart was drawn."""
+    return int(page.evaluate(f"Number(document.getElementById('{chart}').dataset.drawn)"))
+
+
+def wait_for_drawing(visit: Visit, chart: str, before: int) -> None:
+    """Wait until a chart was drawn once more."""
+    visit.wait(f"Number(document.getElementById('{chart}').dataset.drawn) > {before}")
+
+
+def test_ranking_sorts_by_mouse_and_keyboard(visit: Visit, board: Board) -> None:
+    """Any column sorts both ways, says so, and renumbers the places; Enter does as the mouse."""
+    page = visit.open("index.html")
+    assert names(page) == [row.optimizer for row in board.overall]
+    button = page.get_by_role("button", name="mean rank")
+    button.click()
+    assert column(page, "rank") == sorted(row.mean_rank for row in board.overall)
+    head = page.locator("#ranking thead th", has=button)
+    assert head.get_attribute("aria-sort") == "ascending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column(page, "rank") == sorted((r.mean_rank for r in board.overall), reverse=True)
+    assert "Sorted by mean rank, descending" in page.locator("#status").inner_text()
+    places = page.locator("#ranking .place").all_inner_texts()
+    assert places == [str(i + 1) for i in range(len(board.overall))]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert names(page) == sorted(row.optimizer for row in board.overall)
+
+
+def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board: Board) -> None:
+    """The numbers under a filter are those of a board of these problems alone."""
+    chosen = [p.problem for p in board.problems if p.dim is not None and p.dim <= 5]
+    assert 1 < len(chosen) < len(board.problems)
+    records = list(iterate_folder(ROOT / "leaderboard" / "runs"))
+    expected = make_board(records, load_references(), problems=chosen)
+    page = visit.open("index.html")
+    before = drawings(page, "anytime-chart")
+    page.get_by_label("Dimension").select_option("up to 5")
+    wait_for_drawing(visit, "anytime-chart", before)
+    # Equal scores may stand in any order.
+    rows = {row.optimizer: row for row in expected.overall}
+    order = [rows[name] for name in names(page)]
+    assert len(order) == len(rows)
+    assert column(page, "anytime") == sorted(column(page, "anytime"), reverse=True)
+    assert column(page, "anytime") == pytest.approx([row.anytime for row in order])
+    assert column(page, "rank") == pytest.approx([row.mean_rank for row in order])
+    assert column(page, "seconds") == pytest.approx([row.seconds_per_evaluation for row in order])
+    shares = [row.feasible_runs / row.runs for row in order]
+    assert column(page, "feasible") == pytest.approx(shares)
+    texts = page.locator("#ranking [data-column='anytime'] .spread").all_inner_texts()
+    for row, text in zip(order, texts, strict=True):
+        assert row.anytime_interval is not None
+        # Normal intervals beside the bootstrap's: alike, not the same.
+        ends = [float(end) for end in re.findall(r"[\d.]+", text)]
+        assert ends == pytest.approx(row.anytime_interval, abs=2.0)
+    assert f"{len(chosen)} of {len(board.problems)} problems" in page.inner_text("#status")
+    page.get_by_label("Problem family").select_option("speed-reducer")
+    assert page.locator("#none").is_visible()
+    page.get_by_role("button", name="Show all").click()
+    assert names(page) == [row.optimizer for row in board.overall]
+    assert column(page, "anytime") == [row.anytime for row in board.overall]
+
+
+def test_filter_by_family_and_batch(visit: Visit, board: Board) -> None:
+    """One family leaves its own scores; a batch size that all share leaves everything."""
+    page = visit.open("index.html")
+    page.get_by_label("Problem family").select_option("toy")
+    toy = next(problem for problem in board.problems if problem.family == "toy")
+    scores = {row.optimizer: row.anytime for row in toy.rows}
+    assert column(page, "anytime") == pytest.approx([scores[name] for name in names(page)])
+    page.get_by_label("Problem family").select_option("")
+    page.get_by_label("Batch size").select_option("1")
+    single = [problem for problem in board.problems if problem.batch_size == 1]
+    assert f"{len(single)} of {len(board.problems)}" in page.inner_text("#status")
+
+
+def test_problem_page_switches_views_and_axes(visit: Visit) -> None:
+    """Paper and regret, linear and log, and the choice of optimizers redraw the chart."""
+    page = visit.open("problem/toy-2d-v1.html")
+    titles = page.locator("#convergence .role-axis-title text")
+    lines = page.locator("#convergence .mark-line path")
+    assert "score above the best known value" in titles.all_text_contents()
+    count = lines.count()
+    assert count == page.locator("input[name='series']:checked").count()
+    before = drawings(page, "convergence")
+    page.get_by_label("linear").check()
+    wait_for_drawing(visit, "convergence", before)
+    assert "score by the paper's rule" in titles.all_text_contents()
+    before = drawings(page, "convergence")
+    page.get_by_label("paper", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    wait_for_drawing(visit, "convergence", before)
+    assert page.get_by_label("regret", exact=True).is_checked()
+    assert "regret" in titles.all_text_contents()
+    before = drawings(page, "feasible")
+    page.locator("input[name='series']").first.uncheck()
+    wait_for_drawing(visit, "feasible", before)
+    visit.wait(f"document.querySelectorAll('#convergence .mark-line path').length === {count - 1}")
+    assert page.locator("#targets .mark-line path").count() == count - 1
+    page.get_by_role("button", name="anytime").click()
+    shown = page.locator("table.sortable tbody tr td:nth-child(9)").evaluate_all(
+        "(cells) => cells.map((cell) => Number(cell.dataset.value))"
+    )
+    assert shown == sorted(shown, reverse=True)
+
+
+def pair_statistics(problem: ProblemBoard, pair: Sequence[str]) -> tuple[float, float] | None:
+    """Test two optimizers on a problem in Python: p-value and A12; None if one was not run."""
+    rows = [row for name in pair for row in problem.rows if row.optimizer == name]
+    if len(rows) < 2:
+        return None
+    ends = [
+        dict(
+            zip(
+                row.outcomes.seed,
+                zip(row.outcomes.final, row.outcomes.violation, strict=True),
+                strict=True,
+            )
+        )
+        for row in rows
+    ]
+    seeds = sorted(set(ends[0]) & set(ends[1]))
+    table = np.array([[side[seed] for seed in seeds] for side in ends], dtype=float)
+    mine, theirs = outcome_ranks(table[:, :, 0], table[:, :, 1])
+    return paired_wilcoxon(mine, theirs), probability_of_superiority(mine, theirs)
+
+
+def test_compare_page_tests_any_pair(visit: Visit, board: Board) -> None:
+    """The page's p-values, A12 and Holm's adjustment are those of the package."""
+    page = visit.open("compare.html#a=scbo&b=random-search")
+    assert page.get_by_label("First", exact=True).input_value() == "scbo"
+    for pair in (("scbo", "random-search"), ("cma-es", "sobol-search")):
+        before = drawings(page, "differences")
+        page.get_by_label("First", exact=True).select_option(pair[0])
+        page.get_by_label("Second", exact=True).select_option(pair[1])
+        wait_for_drawing(visit, "differences", before)
+        found = [pair_statistics(problem, pair) for problem in board.problems]
+        expected = [statistics for statistics in found if statistics is not None]
+        cells = page.locator("#pairs tbody tr").evaluate_all(
+            "(rows) => rows.map((row) => [5, 4, 6].map((i) => Number(row.cells[i].dataset.value)))"
+        )
+        p_values, superiorities, adjusted = np.array(cells).T
+        assert p_values == pytest.approx([p for p, _ in expected], rel=1e-9)
+        assert superiorities == pytest.approx([a for _, a in expected], rel=1e-12)
+        assert adjusted == pytest.approx(holm([p for p, _ in expected]), rel=1e-9)
+        assert page.url.endswith(f"#a={pair[0]}&b={pair[1]}")
+    page.get_by_role("button", name="Swap").click()
+    assert page.get_by_label("First", exact=True).input_value() == "sobol-search"
+    assert "sobol-search is ahead of cma-es" in page.inner_text("#status")
+
+
+def test_wilcoxon_in_the_browser_is_scipys(visit: Visit) -> None:
+    """200 random cases, small and large, with and without ties and zeros."""
+    page = visit.open("compare.html")
+    rng = np.random.default_rng(0)
+    cases = []
+    for i in range(200):
+        size = int(rng.integers(1, 9) if i % 4 == 0 else rng.integers(14, 70))
+        values = rng.normal(loc=rng.normal(), size=size)
+        cases.append((np.rint(4 * values) / 4 if i % 2 else values).tolist())
+    cases = [case for case in cases if any(case)]
+    found = page.evaluate("(cases) => cases.map((case_) => cbo.statistics.wilcoxon(case_))", cases)
+    expected = [wilcoxon(case, zero_method="wilcox", method="auto").pvalue for case in cases]
+    assert np.max(np.abs(np.array(found) - expected)) < 1e-12
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert page.evaluate("cbo.statistics.wilcoxon([0, 0, 0])") == 1
+
+
+def test_numbers_in_the_browser_are_the_builders(visit: Visit) -> None:
+    """Both write the same number the same way."""
+    page = visit.open("compare.html")
+    rng = np.random.default_rng(1)
+    values = [*(10.0 ** rng.uniform(-8, 9, 300) * rng.choice([-1, 1], 300)), 0.0, 1e-3, 999999.4]
+    found = page.evaluate("(values) => values.map((value) => cbo.format(value))", values)
+    assert found == [number(value) for value in values]
