@@ -17,9 +17,9 @@ START_SECONDS = 60.0
 class Cluster:
     """A scheduler and any number of workers, each with one thread."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start the scheduler; it chooses a free port."""
-        self.folder = folder
+    def __init__(self, folder: Path, **settings: str) -> None:
+        """Start the scheduler with settings of dask as in the environment; its port is free."""
+        self.folder, self._settings = folder, settings
         self.processes: list[subprocess.Popen[bytes]] = []
         self._file = folder / "scheduler.json"
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
@@ -62,7 +62,7 @@ class Cluster:
             stdout=log,
             stderr=log,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, **self._settings, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
         log.close()

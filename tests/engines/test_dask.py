@@ -217,6 +217,26 @@ def test_workers_of_another_kind_are_refused(message, tmp_path):
         cluster.close()
 
 
+def test_a_run_that_costs_too_many_workers_is_given_up(tmp_path):
+    """After as many losses as dask allows the run has an outcome, and the cluster goes on."""
+    cluster = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    try:
+        doomed = cluster.add_worker()
+        cluster.wait_for_workers(1)
+        engine = make_engine("dask", EngineOptions(scheduler=cluster.address))
+        engine.start(Job(make_task(0, budget=100_000), str(tmp_path / "run.jsonl")))
+        while not engine.wait(1.0):
+            pass
+        cluster.kill(doomed)
+        outcome, _ = finish(engine)
+        assert outcome.status == "killed"
+        assert "the dask cluster lost the run: KilledWorker" in outcome.error
+        assert engine.room() == 0
+        engine.close()
+    finally:
+        cluster.close()
+
+
 def test_a_scheduler_that_goes_away_is_named(tmp_path):
     """The campaign ends with a clear error instead of waiting for ever."""
     cluster = Cluster(tmp_path)
