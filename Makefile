@@ -4,20 +4,28 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: leaderboard test check benchmark constraints clean
+.PHONY: leaderboard test check browser faults benchmark constraints clean
 
 leaderboard: $(INSTALLED)
-	$(BIN)/cbo run --suite quick --out runs
+	$(BIN)/cbo run --suite quick --out runs/quick
 	$(BIN)/cbo leaderboard build --runs runs/quick --out runs/quick
 
 # One thread per process: two processes share the cores, and more threads would fight for them.
-test: check
+test: check browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore=tests/benchmarks --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/lint_imports.py
+
+# Chromium for the tests of the site, where it may be installed; elsewhere those tests are skipped.
+browser:
+	sh tests/site/install_chromium.sh
+
+# Kills, hangs, full disks and the like, injected into real campaigns; `make test` has a short form.
+faults: $(INSTALLED)
+	CBO_FAULTS=full OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 
 benchmark: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks
