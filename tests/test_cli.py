@@ -92,11 +92,10 @@ def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
     """Runs, records, the ranking table and the path of the page."""
     from cbo_suite import tasks
 
-    small = tasks.Suite(
-        "small", ("toy-2d-v1", "rosenbrock-5d-v1"), ("random-search", "sobol-search"), range(2)
-    )
+    block = tasks.Block(("toy-2d-v1", "rosenbrock-5d-v1"), ("random-search", "sobol-search"))
+    small = tasks.Suite("small", [block], range(2))
     monkeypatch.setitem(tasks.SUITES, "small", small)
-    done = cbo("run", "--suite", "small", "--jobs", "2")
+    done = cbo("run", "--suite", "small", "--jobs", "2", "--out", "runs/small")
     assert done.exit_code == 0, done.output
     assert "8 of 8 runs done, 0 skipped, 0 failed, 4 record files" in done.output
     built = cbo("leaderboard", "build", "--runs", "runs/small", "--out", "board")
@@ -109,7 +108,7 @@ def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
     assert (tmp_path / "board" / "README.md").read_text() == page
     journal = tmp_path / "runs/small/toy-2d-v1/random-search/0.jsonl"
     journal.write_text("damaged\n")
-    failed = cbo("run", "--suite", "small")
+    failed = cbo("run", "--suite", "small", "--out", "runs/small")
     assert failed.exit_code == 1
     assert "failed: toy-2d-v1/random-search/0" in failed.output
     (tmp_path / "empty").mkdir()

@@ -313,9 +313,9 @@ def duration(seconds: float) -> str:
     """Write a time in two units at most."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"
-    minutes, hours = round(seconds / 60), seconds / 3600
+    minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
-    if hours < 48:
-        return f"{int(hours)} h {minutes % 60} min"
-    return f"{hours / 24:.1f} days"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes / 1440:.1f} days"

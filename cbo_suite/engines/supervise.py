@@ -228,7 +228,8 @@ class Nursery:
         said = self._errors.read().decode(errors="replace").strip()[-500:]
         text = f"the process that starts runs ended with status {self._process.returncode}"
         if not self._ready:
-            raise CboError(f"{text} before it could start any: {said}")
+            reason = said.splitlines()[-1] if said else "it said nothing"
+            raise CboError(f"{text} before it could start any: {reason}")
         now = time.monotonic()
         lost = [
             Outcome(job.task, "killed", text, said, now - begin)
