@@ -8,6 +8,7 @@ die.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import msgspec
 
 from cbo_suite.claims import explained
 from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
-from cbo_suite.errors import JournalError
+from cbo_suite.errors import JournalError, StoreNotWritten
 from cbo_suite.estimates import Estimator
 from cbo_suite.journal import read_journal
 from cbo_suite.records import Record, make_record, write_records
@@ -139,7 +140,16 @@ class Campaign:
                     on_tick()
         finally:
             engine.close()
+            self.tidy()
             self.store.claims.close()
+
+    def tidy(self) -> None:
+        """Remove claims that campaigns left on done tasks when they were killed."""
+        for task in self.done:
+            path = self.store.claim_path(task)
+            with contextlib.suppress(StoreNotWritten):
+                if path.exists() and self.store.claims.take(path):
+                    self.store.claims.release(path)
 
     def _fill(self, engine: Engine) -> None:
         """Begin tasks while there is room."""

@@ -134,10 +134,12 @@ class Claims:
             return set(self._lost)
 
     def close(self) -> None:
-        """Give back all claims and end the thread."""
-        self._closing.set()
+        """Give back all claims and end the thread, until something is taken again."""
         if self._thread is not None:
+            self._closing.set()
             self._thread.join()
+            self._closing.clear()
+            self._thread = None
         for path in list(self._held):
             self.release(path)
 

@@ -7,10 +7,12 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import cbo_suite as cbo
 from cbo_suite.campaign import Campaign, run_tasks, write_campaign_records
+from cbo_suite.claims import Claim, machine_name
 from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.leaderboard import read_folder
@@ -198,6 +200,17 @@ def test_a_campaign_waits_for_others_and_counts_what_they_did(tmp_path: Path) ->
     assert ticks[0] == 1
     assert campaign.done == {tasks[0]}
     assert not campaign.waiting
+
+
+def test_claims_of_the_dead_on_done_tasks_are_removed(tmp_path: Path) -> None:
+    """Killed between the end of a run and its release, a campaign leaves no trace for long."""
+    tasks = small_tasks()[:2]
+    store = Store(tmp_path)
+    cbo.run("toy-2d-v1", "random-search", budget=15, n_init=5, journal=store.journal(tasks[0]))
+    dead = Claim("someone", machine_name(), 2**22 + 1, "1")
+    store.claim_path(tasks[0]).write_bytes(msgspec.json.encode(dead))
+    list(Campaign(tasks, store).run(Scripted("failed")))
+    assert not list(tmp_path.rglob("*.claim"))
 
 
 def test_a_failure_elsewhere_is_not_repeated(tmp_path: Path) -> None:

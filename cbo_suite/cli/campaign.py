@@ -68,9 +68,13 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
         jobs, options["scheduler"], str(options["out"]), dict(options["engine_settings"])
     )
     stopped = False
-    if campaign.waiting:
+    if not campaign.waiting:
+        campaign.tidy()
+        store.claims.close()
+    else:
         engine = make_engine(options["engine"], engine_options)
-        stopped = _carry_out(campaign, engine, _Screen(campaign, title, jobs or 1))
+        screen = _Screen(campaign, title, jobs or max(1, engine.room()))
+        stopped = _carry_out(campaign, engine, screen)
     sum_up(campaign, stopped)
 
 
