@@ -153,7 +153,8 @@ def read_submission(path: Path, complaints: Complaints) -> Submission | None:
 
 def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
     """Take problem and optimizer from the path, if they are names and the file is a file."""
-    problem, name = path.parent.name or path.absolute().parent.name, path.name
+    folder = path.parent if path.parent.name not in ("", "..") else path.parent.resolve()
+    problem, name = folder.name, path.name
     optimizer = name.removesuffix(".jsonl")
     if problem not in PAPER:
         complaints.add(0, "path", f"the folder {problem[:80]!r} is no problem of the leaderboard")
@@ -293,14 +294,16 @@ def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
             complaints.add(row.line, "digest", f"the same run as line {seen[row.digest]}")
             break
         seen[row.digest] = row.line
-    for row in rows[1:]:
-        different = differing_version(rows[0].versions, row.versions)
+    versions: dict[str, str] = {}
+    for row in rows:
+        different = differing_version(versions, row.versions)
         if different is not None:
-            complaints.add(row.line, "versions", f"{different}, unlike line 1: one version, please")
+            complaints.add(row.line, "versions", f"{different}, unlike a line above: one version")
             break
+        versions |= row.versions
         if row.options != rows[0].options or row.facts != rows[0].facts:
             field = "options" if row.options != rows[0].options else "facts"
-            complaints.add(row.line, field, "it differs from line 1: one setting, please")
+            complaints.add(row.line, field, "it differs from line 1: one setting for all runs")
             break
 
 

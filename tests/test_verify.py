@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,13 @@ from hypothesis import strategies as st
 import cbo_suite as cbo
 from cbo_suite.cli import main
 from cbo_suite.design import initial_design
-from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
 from cbo_suite.replay import select_points
 from cbo_suite.submission import Complaints, read_submission
 from cbo_suite.tasks import Task, protocol_of
-from cbo_suite.verify import Verdict, mark_verified, verify_file
-from tests.submissions.honest import condensed, invented_runs, put, renamed, run_records
+from cbo_suite.verify import verify_file
+from tests.submissions.honest import condensed, invented_runs, put, run_records
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +124,7 @@ def test_one_forged_value_in_a_hundred_thousand_is_found(
 ) -> None:
     """Both kinds of forgery, at a random place of 1e5 rows each; the rest is as it was."""
     random = np.random.default_rng(0)
-    for trial in range(4):
+    for trial in range(2):
         seed, number = int(random.integers(100)), int(random.integers(1000))
 
         def change(objective: np.ndarray, constraints: np.ndarray) -> None:
@@ -231,93 +229,18 @@ def test_the_best_known_point_is_flagged(records: list[Record], tmp_path: Path) 
     assert "line 5, field digest" in verdict.complaints[0]
 
 
-def test_published_rows_are_extended_but_never_overwritten(
-    records: list[Record], tmp_path: Path
-) -> None:
-    """More seeds of the same version are welcome; other results need another id."""
-    published = tmp_path / "published"
-    put(published, records[:10])
-    path = put(tmp_path / "new", records)
-    verdict = verify_file(path, against=published)
-    assert verdict.status == "verified"
-    assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
-    assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
-    put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
-    found = verify_file(path, against=published).complaints
-    assert "line 10, field digest: seed 9 is published with another result" in found[0]
-    put(published, records)
-    found = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
-    assert "field task.seed: seed 10 is published and missing here" in found[0]
-    older = [msgspec.structs.replace(r, versions={**r.versions, "numpy": "1.0"}) for r in records]
-    put(published, older)
-    found = verify_file(put(tmp_path / "new", records), against=published).complaints
-    assert "line 1, field versions: numpy" in found[0]
-
-
-def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
-    """Runs of another optimizer pass the replay; running them again shows it."""
-    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(10))
-    claimed = renamed(others, "random-search")
-    path = put(tmp_path / "runs", claimed)
-    assert verify_file(path).status == "verified"
-    verdict = verify_file(path, rerun=3)
-    assert verdict.status == "refused"
-    assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
-
-
-def test_on_another_machine_the_outcome_counts(
-    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If versions differ the runs may, as long as they end among the recorded ones."""
-    monkeypatch.setattr("cbo_suite.verify.describe_machine", lambda: {"system": "other"})
-    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
-    claimed = renamed(others, "random-search")
-    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=12)
-    outcomes = {record.improvements[-1].objective for record in others}
-    worst, best = max(outcomes), min(outcomes)
-    outside = [r for r in records if not best <= r.improvements[-1].objective <= worst]
-    assert len(verdict.complaints) == len(outside)
-    detail = verdict.findings[-1].detail
-    assert outside or detail.count("within the range of the runs (here: another machine)") == 12
-
-
-def test_an_unknown_optimizer_is_verified_but_not_run(
-    records: list[Record], tmp_path: Path
-) -> None:
-    """Its code need not be there; to run it again it must be."""
-    claimed = renamed(records, "my-search")
-    verdict = verify_file(put(tmp_path, claimed), rerun=1)
-    assert verdict.status == "verified"
-    assert verdict.findings[-1][:2] == ("rerun", "skipped")
-    assert "unknown optimizer 'my-search'" in verdict.findings[-1].detail
-
-
-def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
-    """The file maps rows to digests, in a fixed order; what is refused loses its mark."""
-    path, marks = put(tmp_path / "runs", records), tmp_path / "verified.json"
-    marks.write_text('{"a-v1/b": "c"}')
-    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs"), "--mark", str(marks)])
-    assert done.exit_code == 0, done.output
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
-    verdict = verify_file(path)
-    mark_verified(marks, [verdict._replace(status="refused")])
-    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
-    marks.write_text("[]")
-    with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
-        mark_verified(marks, [])
-
-
-def test_json_output_is_complete(records: list[Record], tmp_path: Path) -> None:
-    """A program gets everything that a person gets, for good and bad files."""
-    good, bad = put(tmp_path / "good", records), put(tmp_path / "bad", records[:5])
-    done = CliRunner().invoke(main, ["verify", "--json", str(good), str(bad)])
-    assert done.exit_code == 1
-    first, second = json.loads(done.stdout)
-    assert first.keys() == set(Verdict._fields)
-    assert (first["status"], second["status"]) == ("verified", "refused")
-    assert first["findings"][0]["check"] == "records"
-    assert "5 runs, at least 10 seeds are needed" in second["complaints"][0]
+def test_versions_agree_wherever_they_are_named(records: list[Record], tmp_path: Path) -> None:
+    """A package that only some runs name has one version among them."""
+    named = {5: "1.0", 7: "1.0", 9: "2.0"}
+    runs = [
+        msgspec.structs.replace(r, versions={**r.versions, "torch": named[r.task.seed]})
+        if r.task.seed in named
+        else r
+        for r in records
+    ]
+    assert verify_file(put(tmp_path / "one", runs[:9] + records[9:])).complaints == []
+    (complaint,) = verify_file(put(tmp_path / "two", runs)).complaints
+    assert "line 10, field versions: torch 2.0, unlike a line above" in complaint
 
 
 def test_runs_that_failed_are_part_of_the_grid(records: list[Record], tmp_path: Path) -> None:
@@ -342,21 +265,6 @@ def test_a_grid_without_a_single_evaluation_is_unverified(
     failed = [msgspec.structs.replace(r, status="failed", **nothing) for r in records]
     verdict = verify_file(put(tmp_path, failed))
     assert (verdict.status, verdict.complaints) == ("unverified", [])
-
-
-def test_a_folder_is_searched_and_names_are_no_markup(
-    records: list[Record], tmp_path: Path
-) -> None:
-    """Everything in a folder is looked at, links too, and odd names are printed as they are."""
-    put(tmp_path, records)
-    (tmp_path / "odd[").mkdir()
-    (tmp_path / "odd[" / "red]:smile:.jsonl").write_text("")
-    (tmp_path / "link").symlink_to(tmp_path / "toy-2d-v1")
-    done = CliRunner().invoke(main, ["verify", str(tmp_path)])
-    assert done.exit_code == 1
-    assert "1 verified, 0 unverified, 2 refused" in done.stdout
-    assert "odd[/red]:smile:.jsonl: refused" in done.stdout
-    assert "link, field path:" in done.stderr
 
 
 def test_lost_evaluations_of_an_expensive_problem_may_come_back(

@@ -1,0 +1,140 @@
+"""Verifying beyond one file: published rows, running again, marks, and the command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from cbo_suite.cli import main
+from cbo_suite.errors import RecordError
+from cbo_suite.records import Record
+from cbo_suite.verify import Verdict, mark_verified, verify_file
+from tests.submissions.honest import put, renamed, run_records
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """Twelve honest runs on the toy problem."""
+    folder = tmp_path_factory.mktemp("journals")
+    return run_records(folder, "toy-2d-v1", "random-search", range(12))
+
+
+def test_published_rows_are_extended_but_never_overwritten(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """More seeds of the same version are welcome; other results need another id."""
+    published = tmp_path / "published"
+    put(published, records[:10])
+    path = put(tmp_path / "new", records)
+    verdict = verify_file(path, against=published)
+    assert verdict.status == "verified"
+    assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
+    assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
+    put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
+    found = verify_file(path, against=published).complaints
+    assert "line 10, field digest: seed 9 is published with another result" in found[0]
+    put(published, records)
+    found = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
+    assert "field task.seed: seed 10 is published and missing here" in found[0]
+    older = [msgspec.structs.replace(r, versions={**r.versions, "numpy": "1.0"}) for r in records]
+    put(published, older)
+    found = verify_file(put(tmp_path / "new", records), against=published).complaints
+    assert "line 1, field versions: numpy" in found[0]
+
+
+def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
+    """Runs of another optimizer pass the replay; running them again shows it."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(10))
+    claimed = renamed(others, "random-search")
+    path = put(tmp_path / "runs", claimed)
+    assert verify_file(path).status == "verified"
+    verdict = verify_file(path, rerun=3)
+    assert verdict.status == "refused"
+    assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
+
+
+def test_on_another_machine_the_outcome_counts(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If versions differ the runs may, as long as they end among the recorded ones."""
+    monkeypatch.setattr("cbo_suite.verify.describe_machine", lambda: {"system": "other"})
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    claimed = renamed(others, "random-search")
+    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=12)
+    outcomes = {record.improvements[-1].objective for record in others}
+    worst, best = max(outcomes), min(outcomes)
+    outside = [r for r in records if not best <= r.improvements[-1].objective <= worst]
+    assert len(verdict.complaints) == len(outside)
+    detail = verdict.findings[-1].detail
+    assert outside or detail.count("within the range of the runs (here: another machine)") == 12
+
+
+def test_an_unknown_optimizer_is_verified_but_not_run(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Its code need not be there; to run it again it must be."""
+    claimed = renamed(records, "my-search")
+    verdict = verify_file(put(tmp_path, claimed), rerun=1)
+    assert verdict.status == "verified"
+    assert verdict.findings[-1][:2] == ("rerun", "skipped")
+    assert "unknown optimizer 'my-search'" in verdict.findings[-1].detail
+
+
+def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
+    """The file maps rows to digests, in a fixed order; what is refused loses its mark."""
+    path, marks = put(tmp_path / "runs", records), tmp_path / "verified.json"
+    marks.write_text('{"a-v1/b": "c"}')
+    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs"), "--mark", str(marks)])
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
+    verdict = verify_file(path)
+    mark_verified(marks, [verdict._replace(status="refused")])
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    marks.write_text("[]")
+    with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
+        mark_verified(marks, [])
+
+
+def test_json_output_is_complete(records: list[Record], tmp_path: Path) -> None:
+    """A program gets everything that a person gets, for good and bad files."""
+    good, bad = put(tmp_path / "good", records), put(tmp_path / "bad", records[:5])
+    done = CliRunner().invoke(main, ["verify", "--json", str(good), str(bad)])
+    assert done.exit_code == 1
+    first, second = json.loads(done.stdout)
+    assert first.keys() == set(Verdict._fields)
+    assert (first["status"], second["status"]) == ("verified", "refused")
+    assert first["findings"][0]["check"] == "records"
+    assert "5 runs, at least 10 seeds are needed" in second["complaints"][0]
+
+
+def test_a_file_is_found_from_its_own_folder(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder counts, however the path is written."""
+    path = put(tmp_path, records)
+    monkeypatch.chdir(path.parent)
+    assert verify_file(Path(path.name)).status == "verified"
+    (path.parent / "below").mkdir()
+    monkeypatch.chdir(path.parent / "below")
+    assert verify_file(Path("..") / path.name).status == "verified"
+
+
+def test_a_folder_is_searched_and_names_are_no_markup(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Everything in a folder is looked at, links too, and odd names are printed as they are."""
+    put(tmp_path, records)
+    (tmp_path / "odd[").mkdir()
+    (tmp_path / "odd[" / "red]:smile:.jsonl").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "toy-2d-v1")
+    done = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "1 verified, 0 unverified, 2 refused" in done.stdout
+    assert "odd[/red]:smile:.jsonl: refused" in done.stdout
+    assert "link, field path:" in done.stderr
