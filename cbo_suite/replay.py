@@ -209,7 +209,11 @@ def _compare(
     # How large the terms of a sum typically are: near zero their rounding is what remains.
     size = np.nansum(np.abs(evaluation.constraints), axis=1)
     pairs = {
-        "objective": (objective, evaluation.objective, np.median(np.abs(_finite(objective)))),
+        "objective": (
+            objective,
+            evaluation.objective,
+            np.median(np.abs(_finite(evaluation.objective))),
+        ),
         "violation": (violation, evaluation.violation, np.median(_finite(size))),
         "improvements": (constraints, now, np.median(_finite(size))),
     }
