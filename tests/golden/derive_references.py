@@ -65,6 +65,7 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "ackley-10d-v1": Effort(hops=600),
+    "rosenbrock-5d-v1": Effort(hops=300),
     "vehicle-124d-v1": Effort(starts=2, hops=2),
     "lunar-lander-m10-v1": Effort(samples=0, generations=80, children=10),
     "lunar-lander-m30-v1": Effort(samples=0, generations=40, children=10),
