@@ -29,7 +29,7 @@ Score = Literal["paper", "regret"]
 
 # Okabe and Ito (2008), distinguishable with every kind of colour vision; yellow is too pale here.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "P", "X")
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
 _COLUMNS = 3
@@ -155,7 +155,7 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
         raise MissingExtra(
             f'figures need {error.name}, which is not installed: pip install "cbo-suite[plots]"'
         ) from error
-    columns = min(_COLUMNS, len(panels))
+    columns = 2 if len(panels) == 4 else min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})
     with rc_context(_SETTINGS):
