@@ -90,12 +90,12 @@ def reap() -> Iterator[tuple[int, int]]:
 
 
 def send(process: int, number: int) -> None:
-    """Send a signal to the group that a process leads, or to itself while it leads none."""
+    """Send a signal to a child that was not collected yet, and to the group that it leads."""
     try:
         os.killpg(process, number)
     except OSError:
         with contextlib.suppress(OSError):
-            os.kill(process, number)
+            os.kill(process, number)  # it leads no group yet
 
 
 def wake_up_pipe() -> int:
@@ -182,6 +182,7 @@ class Guard:
         """Watch the run to its end, end it when it is time, and say how it ended."""
         reason = self._wait(self.deadline)
         if reason in ("timeout", "stopped"):
+            # Not collected yet: otherwise the reason would be that it ended.
             send(self.process, signal.SIGTERM)
             self.asked_to_stop = False
             self._wait(time.monotonic() + GRACE_SECONDS)
@@ -249,7 +250,12 @@ class Guard:
     def _sweep(self) -> None:
         """Kill all that is left of the run, until nothing is."""
         deadline = time.monotonic() + SWEEP_SECONDS
-        send(self.process, signal.SIGKILL)
+        if self.code is None:
+            send(self.process, signal.SIGKILL)
+        elif not self.adopts:
+            # What is left of the group is out of sight here, but not out of reach.
+            with contextlib.suppress(OSError):
+                os.killpg(self.process, signal.SIGKILL)
         while time.monotonic() < deadline:
             for process, code in reap():
                 if process == self.process:

@@ -175,9 +175,10 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _describe(error: BaseException) -> str:
-    """Put an error into one line of bounded length."""
+    """Put an error into one line of bounded length, harmless for a terminal."""
     text = str(error) if isinstance(error, CboError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:TEXT_LENGTH]
+    line = " ".join(text.split())[:TEXT_LENGTH]
+    return "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _report(tell: int, fields: dict[str, Any]) -> None:

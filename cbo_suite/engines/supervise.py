@@ -123,7 +123,7 @@ class Nursery:
         os.set_blocking(self._stdout.fileno(), False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stdout, selectors.EVENT_READ)
-        self._command({"path": sys.path, "preload": list(preload)})
+        self._command({"path": [str(entry) for entry in sys.path], "preload": list(preload)})
 
     @property
     def _stdin(self) -> IO[bytes]:

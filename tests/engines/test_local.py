@@ -143,6 +143,10 @@ def test_torch_is_loaded_for_those_who_need_it_only(tmp_path: Path) -> None:
         for job in jobs:
             engine.start(job)
         assert {outcome.status for outcome in outcomes_of(engine, 2)} == {"complete"}
+        # A process with threads must not be forked.
+        for nursery in engine._nurseries.values():
+            status = Path(f"/proc/{nursery._process.pid}/status")
+            assert not status.exists() or "Threads:\t1\n" in status.read_text()
     finally:
         engine.close()
     contents = [read_journal(job.journal) for job in jobs]

@@ -237,7 +237,7 @@ class RaisesInTell(Hill):
 
     def tell(self, x: np.ndarray, evaluation: Evaluation) -> None:
         """Raise."""
-        raise ZeroDivisionError("told too much")
+        raise ZeroDivisionError("told\x1b[2J too much")
 
 
 class RaisesInConstructor(Hill):

@@ -22,9 +22,9 @@ DEFECTS = {
     "no-point": "got an array of shape (0, 2)",
     "generator": "it must give a NumPy array, got generator",
     "complex": "it must give real numbers, got dtype complex128",
-    "raises-in-tell": "failed in tell: ZeroDivisionError: told too much",
+    "raises-in-tell": "failed in tell: ZeroDivisionError: told?[2J too much",
     "raises-in-constructor": "failed in the constructor: LookupError: no licence",
-    "hang": "timeout: it took longer than 3 s and was ended",
+    "hang": "timeout: it took longer than 10 s and was ended",
 }
 
 
@@ -33,7 +33,7 @@ def test_ten_defects_are_ten_named_failures(misbehaviour: Path, tmp_path: Path) 
     names = [*DEFECTS, "random-search"]
     tasks = [Task("toy-2d-v1", name, 12, 1, 5, 0) for name in names]
     store = Store(tmp_path / "runs")
-    campaign = Campaign(tasks, store, limits=Limits(seconds=3.0))
+    campaign = Campaign(tasks, store, limits=Limits(seconds=10.0))
     for _ in campaign.run(LocalEngine(2)):
         pass
     assert {task.optimizer for task in campaign.done} == {"random-search"}
