@@ -116,57 +116,56 @@ def _gather(records: Iterable[Record], references: Mapping[str, Reference]) -> l
 
 def _overall(scored: Sequence[Scored], with_targets: Sequence[str]) -> list[OverallRow]:
     """Rank all optimizers over these problems, of which some have targets."""
-    optimizers = sorted({name for problem in scored for name in problem.rows})
-    rank_draws = dict.fromkeys(optimizers, np.zeros(RESAMPLES))
-    mean_ranks = dict.fromkeys(optimizers, 0.0)
-    for problem in scored:
-        # Who was not run shares the last places with those who have no value.
-        draws = np.full((len(optimizers), RESAMPLES), np.nan)
-        for place, name in enumerate(optimizers):
-            if name in problem.entries:
-                draws[place] = problem.entries[name].paper_draws
-        drawn_ranks = rankdata(np.where(np.isnan(draws), np.inf, draws), axis=0)
-        ranks = rankdata(_paper_means(problem, optimizers))
-        for name, drawn, rank in zip(optimizers, drawn_ranks, ranks, strict=True):
-            rank_draws[name] = rank_draws[name] + drawn / len(scored)
-            mean_ranks[name] += float(rank) / len(scored)
     rows = []
-    for name in optimizers:
-        own = {p.board.problem: p for p in scored if name in p.rows}
+    for name, (mean_rank, rank_draws) in _mean_ranks(scored).items():
+        own = {problem.board.problem: problem for problem in scored if name in problem.rows}
         own_rows = [problem.rows[name] for problem in own.values()]
-        runs = sum(row.runs for row in own_rows)
         sizes = [row.runs for row in own_rows]
         score, draws = _suite_score(name, own, with_targets)
         where_run, _ = _suite_score(name, own, [id_ for id_ in with_targets if id_ in own])
+        interval = percentile_interval(draws, sizes) if with_targets else None
         rows.append(
             OverallRow(
                 optimizer=name,
                 anytime=tidy(score),
-                anytime_interval=tidy_range(percentile_interval(draws, sizes))
-                if with_targets
-                else None,
+                anytime_interval=tidy_range(interval),
                 anytime_where_run=tidy(where_run),
-                mean_rank=rounded(mean_ranks[name]),
-                mean_rank_interval=tidy_range(percentile_interval(rank_draws[name], sizes)),
+                mean_rank=rounded(mean_rank),
+                mean_rank_interval=tidy_range(percentile_interval(rank_draws, sizes)),
                 problems=len(own),
                 feasible_runs=sum(row.feasible_runs for row in own_rows),
-                runs=runs,
+                runs=sum(sizes),
                 seconds_per_evaluation=rounded(
                     float(np.mean([row.seconds_per_evaluation for row in own_rows]))
                 ),
-                imputed=rounded(sum(row.imputed * row.runs for row in own_rows) / runs),
+                imputed=rounded(sum(row.imputed * row.runs for row in own_rows) / sum(sizes)),
                 verified=all(row.verified for row in own_rows),
                 provisional=any(row.provisional for row in own_rows),
             )
         )
-    return sorted(
-        rows,
-        key=lambda row: (
-            math.inf if row.anytime is None else -row.anytime,
-            row.mean_rank,
-            row.optimizer,
-        ),
-    )
+    # The best first; who has no score, because no problem has targets, by mean rank.
+    return sorted(rows, key=lambda row: (-(row.anytime or 0.0), row.mean_rank, row.optimizer))
+
+
+def _mean_ranks(scored: Sequence[Scored]) -> dict[str, tuple[float, Array]]:
+    """Average the ranks under the paper's rule; not run shares the last places with no value.
+
+    Returns:
+        By optimizer the mean rank and its bootstrap draws of shape `(resamples,)`.
+    """
+    optimizers = sorted({name for problem in scored for name in problem.rows})
+    ranks, drawn_ranks = np.zeros(len(optimizers)), np.zeros((len(optimizers), RESAMPLES))
+    for problem in scored:
+        draws = np.full(drawn_ranks.shape, np.inf)
+        for place, name in enumerate(optimizers):
+            if not math.isnan(problem.means.get(name, math.nan)):
+                draws[place] = problem.entries[name].paper_draws
+        ranks += rankdata(_paper_means(problem, optimizers)) / len(scored)
+        drawn_ranks += rankdata(draws, axis=0) / len(scored)
+    return {
+        name: (float(rank), drawn)
+        for name, rank, drawn in zip(optimizers, ranks, drawn_ranks, strict=True)
+    }
 
 
 def _suite_score(
