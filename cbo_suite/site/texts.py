@@ -25,6 +25,13 @@ _HIDDEN = re.compile(
     r'\\["\\/]|\\u00[01][0-9a-f]|\\[bfnrt]'
     "|[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
+# What scrolls can be reached by keyboard, and what is no heading does not pose as one.
+_FITTING = {
+    "<table>": '<div class="scroll" tabindex="0"><table>',
+    "</table>": "</table></div>",
+    "<pre>": '<pre tabindex="0">',
+    "<th></th>": "<td></td>",
+}
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -105,9 +112,10 @@ def render_markdown(text: str) -> Markup:
         if token.children:
             token.children = list(_without_local_links(token.children))
     html = parser.renderer.render(tokens, parser.options, {})
-    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
+    for plain, fitting in _FITTING.items():
+        html = html.replace(plain, fitting)
     # The parser escapes all text and was told to take no HTML.
-    return Markup(html.replace("</table>", "</table></div>"))  # noqa: S704
+    return Markup(html)  # noqa: S704
 
 
 def _without_local_links(tokens: Iterable[Token]) -> Iterable[Token]:

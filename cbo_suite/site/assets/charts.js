@@ -23,6 +23,7 @@ cbo.charts = (() => {
       axis: {
         labelColor: soft, titleColor: soft, domainColor: line, tickColor: line, gridColor: grid,
         labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500, titlePadding: 8, labelLimit: 190,
+        labelOverlap: "greedy", labelSeparation: 6,
       },
       axisX: { tickCount: 6 },
       axisY: { tickCount: 6 },
@@ -64,6 +65,8 @@ cbo.charts = (() => {
     });
     drawn.set(id, { make, view: next });
     await next.runAsync();
+    // The container is the labelled picture; its parts say nothing on their own.
+    container.querySelector("svg").setAttribute("aria-hidden", "true");
     container.dataset.drawn = String(Number(container.dataset.drawn ?? 0) + 1);
   }
 

@@ -93,7 +93,7 @@
       problem: entry.problem, value: mean(entry.differences.map((d) => d.value)),
     }));
     const y = cbo.charts.rows("problem", names);
-    const title = "difference of the anytime scores, first minus second";
+    const title = "anytime score, first minus second";
     const x = { field: "value", type: "quantitative", title };
     return {
       height: 34 * names.length,
