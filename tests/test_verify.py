@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 import cbo_suite as cbo
 from cbo_suite.cli import main
 from cbo_suite.design import initial_design
+from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
 from cbo_suite.replay import select_points
 from cbo_suite.submission import Complaints, read_submission
 from cbo_suite.tasks import Task, protocol_of
 from cbo_suite.verify import verify_file
-from tests.submissions.honest import condensed, invented_runs, put, run_records
+from tests.submissions.honest import condensed, invented_runs, put, renamed, run_records
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,26 @@ def test_other_honest_files_pass(problem: str, optimizer: str, tmp_path: Path) -
     assert verdict.status == "verified"
     assert "bit-equal" in verdict.findings[2].detail
     assert (runs[0].points is None) == (problem == "vehicle-124d-v1")
+
+
+def test_digests_of_irregular_batches_are_computed(tmp_path: Path) -> None:
+    """An optimizer that asks for fewer points than it may has its batches on record."""
+
+    class Fewer(RandomSearch):
+        """Half of the points it is asked for."""
+
+        def ask(self, n: int = 1) -> np.ndarray:
+            """Propose half of the points."""
+            return super().ask(max(1, n // 2))
+
+    runs = renamed(run_records(tmp_path, "keane-30d-v1", Fewer, range(10)), "my-search")
+    assert runs[0].batches is not None
+    verdict = verify_file(put(tmp_path, runs))
+    assert verdict.complaints == []
+    assert verdict.findings[3].detail == "10 of 10 computed again: equal"
+    regular = msgspec.structs.replace(runs[6], batches=None)
+    (complaint,) = verify_file(put(tmp_path, [*runs[:6], regular, *runs[7:]])).complaints
+    assert "line 7, field digest: it is not that of the points and values" in complaint
 
 
 @given(

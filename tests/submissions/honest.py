@@ -14,6 +14,7 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.design import initial_design
 from cbo_suite.journal import read_journal, to_json_numbers
+from cbo_suite.loop import Factory
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
     Improvement,
@@ -26,14 +27,17 @@ from cbo_suite.records import (
 from cbo_suite.tasks import Task, protocol_of
 
 
-def run_records(folder: Path, problem: str, optimizer: str, seeds: Iterable[int]) -> list[Record]:
+def run_records(
+    folder: Path, problem: str, optimizer: str | Factory, seeds: Iterable[int]
+) -> list[Record]:
     """Run some seeds at the paper's protocol and return their records."""
     records = []
     with pytest.MonkeyPatch.context() as patch:
         # That journals survive a crash is tested elsewhere; waiting for the disk takes long.
         patch.setattr(os, "fsync", lambda file: None)
         for seed in seeds:
-            journal = folder / f"{problem}-{optimizer}-{seed}.jsonl"
+            name = optimizer if isinstance(optimizer, str) else "own"
+            journal = folder / f"{problem}-{name}-{seed}.jsonl"
             cbo.run(problem, optimizer, seed=seed, journal=journal)
             contents = read_journal(journal)
             assert contents is not None
