@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from cbo_suite.engines import TEXT_LENGTH, Job
-from cbo_suite.engines.nursery import PR_SET_PDEATHSIG, prctl
+from cbo_suite.engines.processes import PR_SET_PDEATHSIG, prctl
 from cbo_suite.environment import describe_machine, describe_versions
 from cbo_suite.errors import CboError, JournalLocked, JournalNotWritten, UnsupportedTask
 from cbo_suite.harness import run

@@ -29,7 +29,7 @@ from cbo_suite.engines import Event, Job, Outcome, Progress
 from cbo_suite.errors import CboError
 from cbo_suite.tasks import Task
 
-NURSERY = Path(__file__).with_name("nursery.py")
+NURSERY = Path(__file__).with_name("start_nursery.py")
 # Runs go side by side, one per core: a run that used more threads would slow down the others.
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # How long a nursery may take to end after it was told to.

@@ -14,8 +14,8 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.engines import Engine, EngineOptions, Job, Limits, Outcome, Progress, make_engine
 from cbo_suite.engines import supervise as supervision
+from cbo_suite.engines.guard import LINE_BYTES, encode
 from cbo_suite.engines.local import LocalEngine, cores
-from cbo_suite.engines.nursery import LINE_BYTES, encode
 from cbo_suite.engines.supervise import Nursery, supervise
 from cbo_suite.errors import CboError
 from cbo_suite.journal import read_journal
