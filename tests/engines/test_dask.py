@@ -26,6 +26,7 @@ from cbo_suite.tasks import Task
 from tests.engines.dask_cluster import ROOT, Cluster
 
 pytest.importorskip("distributed", reason="the dask engine needs cbo-suite[dask]")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from cbo_suite.tasks import Task
 from tests.engines import fake_slurm
 
 pytest.importorskip("submitit", reason="the slurm engine needs cbo-suite[slurm]")
+pytestmark = pytest.mark.slow
 
 
 def make_task(seed, budget=40, optimizer="random-search"):
