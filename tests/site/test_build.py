@@ -20,7 +20,7 @@ from cbo_suite.references import load_references
 from cbo_suite.site import LIST_OF_FILES, build, write
 from cbo_suite.site.texts import as_json, number, page_name, render_markdown
 from tests.make_records import make
-from tests.site.conftest import ROOT, Visit
+from tests.site.browsing import ROOT, Visit
 from tests.site.make_chart_asset import ASSET_SHA256
 from tests.site.make_sketches import FOLDER, sketches
 
@@ -164,11 +164,11 @@ def test_large_board_has_small_pages(board: Board) -> None:
 @pytest.mark.slow
 def test_board_with_gaps_has_pages(tmp_path: Path, visit_to: Callable[..., Visit]) -> None:
     """No reference, no feasible run, failed runs, one seed, and a problem that one skipped."""
-    toy = dict(problem="toy-2d-v1")
+    toy = "toy-2d-v1"
     records = [
-        *(make([2.0, 1.0, 0.9], optimizer="good", seed=seed, **toy) for seed in range(3)),
-        make([None, None, 0.8], optimizer="lone", **toy),
-        make([None, 0.7], optimizer="broken", budget=3, status="failed", **toy),
+        *(make([2.0, 1.0, 0.9], optimizer="good", seed=seed, problem=toy) for seed in range(3)),
+        make([None, None, 0.8], optimizer="lone", problem=toy),
+        make([None, 0.7], optimizer="broken", budget=3, status="failed", problem=toy),
         make([5.0, 4.0], problem="new-1d-v1", optimizer="good"),
         make([None, None], problem="hard-1d-v1", optimizer="good"),
         make([None, None], problem="hard-1d-v1", optimizer="lone"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import Visit
+from tests.site.browsing import Visit
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import pytest
 from cbo_suite.board import Board, Comparison, NewBest, ProblemBoard, ProblemRow
 from cbo_suite.site import build, write
 from cbo_suite.site.texts import page_name
-from tests.site.conftest import Visit
+from tests.site.browsing import Visit
 
 pytestmark = pytest.mark.slow
 

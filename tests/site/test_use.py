@@ -17,7 +17,7 @@ from cbo_suite.references import load_references
 from cbo_suite.scoring import outcome_ranks
 from cbo_suite.site.texts import number
 from cbo_suite.statistics import holm, paired_wilcoxon, probability_of_superiority
-from tests.site.conftest import ROOT, Visit
+from tests.site.browsing import ROOT, Visit
 
 pytestmark = pytest.mark.slow
 
