@@ -30,7 +30,7 @@ from cbo_suite.tasks import Task
 TICK_SECONDS = 0.2
 SCAN_SECONDS = 1.0
 # How long runs may take to stop before they are killed.
-STOP_SECONDS = 3.0
+STOP_SECONDS = 2.0
 
 
 class Campaign:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -52,6 +53,7 @@ class Scripted:
     def wait(self, seconds: float) -> list[Event]:
         """End the first job as scripted."""
         if not self.jobs or not self.statuses:
+            time.sleep(min(seconds, 0.01))
             return []
         status = self.statuses.pop(0)
         return [Outcome(self.jobs.pop(0).task, status, f"scripted {status}", seconds=2.0)]
@@ -210,6 +212,29 @@ def test_claims_of_the_dead_on_done_tasks_are_removed(tmp_path: Path) -> None:
     dead = Claim("someone", machine_name(), 2**22 + 1, "1")
     store.claim_path(tasks[0]).write_bytes(msgspec.json.encode(dead))
     list(Campaign(tasks, store).run(Scripted("failed")))
+    assert not list(tmp_path.rglob("*.claim"))
+
+
+def test_what_others_took_over_is_let_go(tmp_path: Path) -> None:
+    """A campaign that stood still stops its run, and takes it back when the other dies."""
+    [task] = small_tasks()[:1]
+    store = Store(tmp_path, patience=0.5)
+    campaign, engine = Campaign([task], store), Scripted()
+    other = msgspec.json.encode(Claim("someone", "another machine", 1, "1"))
+    given_up = []
+
+    def intervene() -> None:
+        if not engine.stopped and store.claim_path(task).read_bytes() != other:
+            store.claim_path(task).write_bytes(other)
+        if engine.stopped and not campaign.running:
+            given_up.append(task in campaign.waiting)
+        if engine.stopped and campaign.running:
+            engine.statuses = ["failed"]
+
+    outcomes = list(campaign.run(engine, on_tick=intervene))
+    assert engine.stopped == [task]
+    assert given_up[0]
+    assert [event.status for event in outcomes if isinstance(event, Outcome)] == ["failed"]
     assert not list(tmp_path.rglob("*.claim"))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,6 +151,35 @@ def test_mistakes_are_answered_without_a_traceback(
     assert result.exit_code in (1, 2)
     assert message in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_terminal_shows_the_campaign_live(tmp_path: Path) -> None:
+    """A bar, the counts, the runs under way with their best values, and the time that is left."""
+    pty = pytest.importorskip("pty", reason="needs a Unix terminal")
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "cbo_suite", *PLAN, "--seeds", "0", "--budget", "400"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "30"}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=child, stderr=child, stdin=child, env=environment
+    )
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            data = os.read(parent, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        output += data
+    os.close(parent)
+    assert process.wait() == 0
+    text = output.decode()
+    assert "━" in text
+    assert "left:" in text
+    assert "running, 0 failed" in text
+    assert "toy-2d-v1/random-search/0" in text
+    assert "2 of 2 runs done, 0 skipped, 0 failed" in text
 
 
 def test_limits_reach_the_runs(cbo: Cbo) -> None:
