@@ -14,7 +14,7 @@ if not (Path(__file__).parent / "problems").is_dir():
 
 if TYPE_CHECKING:
     from cbo_suite.harness import run
-    from cbo_suite.minimize import minimize
+    from cbo_suite.minimization import minimize
     from cbo_suite.protocols import Evaluation, Space
     from cbo_suite.registry import list_optimizers, list_problems, make_optimizer, make_problem
 
@@ -25,7 +25,7 @@ _HOME = {
     "list_problems": "registry",
     "make_optimizer": "registry",
     "make_problem": "registry",
-    "minimize": "minimize",
+    "minimize": "minimization",
     "run": "harness",
 }
 

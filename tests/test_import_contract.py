@@ -59,7 +59,7 @@ def test_contract_holds(tmp_path: Path) -> None:
         ("leaderboard.py", "cbo_suite.harness"),
         ("harness.py", "cbo_suite.problems.toy"),
         ("loop.py", "cbo_suite.optimizers"),
-        ("minimize.py", "cbo_suite.cli"),
+        ("minimization.py", "cbo_suite.cli"),
         ("protocols.py", "cbo_suite.tasks"),
     ],
 )
