@@ -159,6 +159,27 @@ def test_an_engine_that_lies_is_not_believed(tmp_path: Path) -> None:
     assert "its journal is not" in campaign.failed[task]
 
 
+def test_a_run_killed_after_its_end_is_complete(tmp_path: Path) -> None:
+    """Between the last line of its journal and its last word, nothing can be lost any more."""
+    [task] = small_tasks()[:1]
+    store = Store(tmp_path)
+    campaign = Campaign([task], store)
+    cbo.run("toy-2d-v1", "random-search", budget=15, n_init=5, journal=tmp_path / "run.jsonl")
+    engine = Scripted("killed")
+    finish = engine.wait
+
+    def end_then_die(seconds: float) -> list[Event]:
+        (tmp_path / "run.jsonl").replace(store.journal(task))
+        return finish(seconds)
+
+    engine.wait = end_then_die  # type: ignore[method-assign]
+    [outcome] = campaign.run(engine)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.status, outcome.error) == ("complete", "")
+    assert campaign.done == {task}
+    assert not campaign.failed
+
+
 def test_stopping_leaves_nothing_claimed_and_nothing_failed(tmp_path: Path) -> None:
     """What was under way is to be run again; the engine is closed."""
     tasks = small_tasks()
