@@ -41,8 +41,8 @@ _SINGLE = ("seed", "journal")
 @click.option("--budget", type=click.IntRange(1), help="Number of evaluations [the paper's].")
 @click.option("--batch-size", type=click.IntRange(1), help="Points per batch [the paper's].")
 @click.option("--n-init", type=click.IntRange(0), help="Initial design points [the paper's].")
-@click.option("--workers", type=click.IntRange(1), help="Asynchronous workers, one point each.")
-@click.option("--processes", type=click.IntRange(1), help="Processes that evaluate side by side.")
+@click.option("--workers", type=click.IntRange(1), help="Asynchronous workers, a process each.")
+@click.option("--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers].")
 @click.option("--evaluation-timeout", type=TIME, help="Kill an evaluation that takes longer.")
 @click.option("--real-time", is_flag=True, help="Tell workers' results in the order they come.")
 @click.option(
@@ -88,6 +88,8 @@ def run_command(
     A campaign skips what is done, resumes what was interrupted and runs the rest, one process per
     core. Ctrl-C stops it, twice at once; the same command goes on.
     """
+    # Who names workers on the command line has several processors for them.
+    options["processes"] = options["processes"] or options["workers"]
     if suite is not None or options["problems"] or options["optimizers"]:
         if problem is not None:
             raise click.UsageError("give either PROBLEM OPTIMIZER or a campaign, not both")
