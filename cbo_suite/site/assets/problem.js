@@ -41,6 +41,7 @@
     const rows = shown();
     let values = rows.flatMap((row) => points(row, row[`${view}_mean`], row[`${view}_error`]));
     if (log) values = toLog(values, view === "paper" ? data.best : 0);
+    const largest = Math.max(...values.map((value) => Math.abs(value.y)), 0);
     const paper = log ? "score above the best known value" : "score by the paper's rule";
     return cbo.charts.curves({
       values,
@@ -48,7 +49,7 @@
       all,
       title: view === "paper" ? paper : "regret",
       scale: log ? { type: "log", nice: true } : { zero: view === "regret" },
-      y: "~g",
+      y: !log && largest >= 0.1 && largest < 1e7 ? ",~f" : "~g",
       height: 340,
       start: data.n_init,
     });
