@@ -18,10 +18,10 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         best: Best known feasible objective value.
         best_x: A feasible point with that value.
-        worst: Largest feasible objective value found by global maximisation.
-        worst_x: A feasible point with that value; None if the value is that of a record.
-        level: Where the targets begin: the median final value of random search at the problem's
-            protocol, or `worst` where random search finds nothing feasible in half of its runs.
+        worst: Largest feasible objective value found by global maximisation, or a bound of it.
+        worst_x: A feasible point with that value; None if the value is not that of such a point.
+        level: Where the targets begin: the median final value of the runs of random search at the
+            problem's protocol that end feasible, or `worst` where none does.
         budget: Number of evaluations of the problem's protocol.
         n_init: Number of initial points of the problem's protocol.
         feasibility_tolerance: Largest total violation that counts as feasible.
