@@ -1,6 +1,6 @@
 """Write cbo_suite/references.json: best, worst and level of every problem.
 
-Run from the root of the repository, about half an hour on one core for all, or name problems:
+Run from the root of the repository, some minutes on one core for all, or name problems:
 
     python -m tests.golden.derive_references [ID...]
 
@@ -16,8 +16,8 @@ Run from the root of the repository, about half an hour on one core for all, or 
 
 MOPTA08 can only be evaluated with its own executable, which cannot be shipped. Its best value is
 that of problems/mopta08_reference.json, and its worst value is that of the centre of the box,
-which stands in the same file: it violates constraints and bounds nothing, but it lies above what
-optimizers report. The problem is optional, so that no overall score depends on it.
+which stands in the same file: it violates constraints and bounds nothing, and feasible values above
+it are clipped. The problem is optional, so that no overall score depends on it.
 """
 
 from __future__ import annotations
