@@ -42,7 +42,9 @@ _SINGLE = ("seed", "journal")
 @click.option("--batch-size", type=click.IntRange(1), help="Points per batch [the paper's].")
 @click.option("--n-init", type=click.IntRange(0), help="Initial design points [the paper's].")
 @click.option("--workers", type=click.IntRange(1), help="Asynchronous workers, a process each.")
-@click.option("--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers].")
+@click.option(
+    "--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers]."
+)
 @click.option("--evaluation-timeout", type=TIME, help="Kill an evaluation that takes longer.")
 @click.option("--real-time", is_flag=True, help="Tell workers' results in the order they come.")
 @click.option(
