@@ -21,7 +21,7 @@ from cbo_suite.claims import explained
 from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
 from cbo_suite.errors import JournalError, StoreNotWritten
 from cbo_suite.estimates import Estimator
-from cbo_suite.journal import read_journal
+from cbo_suite.journal import End, read_journal
 from cbo_suite.records import Record, make_record, write_records
 from cbo_suite.store import Store
 from cbo_suite.tasks import Task
@@ -274,7 +274,7 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
             path, journals
         ):
             continue
-        records = {journal: ended_record(journal) for journal in journals}
+        records = {journal: ended_record(journal, store) for journal in journals}
         if all(records[store.journal(task)] is not None for task in group):
             with explained(path):
                 write_records(path, [record for record in records.values() if record is not None])
@@ -282,13 +282,24 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
     return written
 
 
-def ended_record(journal: Path) -> Record | None:
-    """Condense the journal of a run; None if it is missing, damaged or has not ended."""
+def ended_record(journal: Path, store: Store) -> Record | None:
+    """Condense the journal of a run; None if it is missing, damaged, empty or may still go on.
+
+    A run that was ended by its limits or by a crash could not write its own end: what it evaluated
+    is the record of a failed run, since runs are never dropped.
+    """
     try:
         contents = read_journal(journal) if journal.exists() else None
     except JournalError:
         return None
-    return None if contents is None or contents.end is None else make_record(contents)
+    if contents is None or not contents.batches:
+        return None
+    if contents.end is None:
+        state = store.state(contents.header.task)
+        if state.word != "failed":
+            return None
+        contents = msgspec.structs.replace(contents, end=End("failed", 0.0, state.error))
+    return make_record(contents)
 
 
 def _is_newer(path: Path, sources: Iterable[Path]) -> bool:

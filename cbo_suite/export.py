@@ -58,7 +58,7 @@ def export_records(
     added = kept = replaced = 0
     files: dict[Path, list[Record]] = {}
     for (problem, optimizer), tasks in pairs.items():
-        records = {task: ended_record(store.journal(task)) for task in tasks}
+        records = {task: ended_record(store.journal(task), store) for task in tasks}
         missing += [task.name for task, record in records.items() if record is None]
         found = [record for record in records.values() if record is not None]
         if not found:

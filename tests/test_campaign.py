@@ -289,6 +289,23 @@ def test_records_hold_all_seeds_that_ended(tmp_path: Path) -> None:
     assert [record.task for record in read_folder(tmp_path)] == tasks
 
 
+@pytest.mark.parametrize("status", ["timeout", "memory", "crashed", "killed"])
+def test_a_run_that_could_not_write_its_end_is_a_failed_record(status: str, tmp_path: Path) -> None:
+    """What it evaluated counts; a run that was interrupted from outside has no record yet."""
+    tasks, store = small_tasks()[:2], Store(tmp_path)
+    list(run_tasks(tasks, tmp_path, jobs=1))
+    store.records("toy-2d-v1", "random-search").unlink()
+    whole = store.journal(tasks[1]).read_bytes().splitlines(keepends=True)
+    store.journal(tasks[1]).write_bytes(b"".join(whole[:-4]))
+    store.write_outcome(Outcome(tasks[1], status, "it took too long"))
+    written = write_campaign_records(tasks, store)
+    assert len(written) == (status != "killed")
+    if written:
+        record = read_folder(tmp_path)[-1]
+        assert (record.status, record.error) == ("failed", f"{status}: it took too long")
+        assert len(record.objective) == 12
+
+
 def test_limits_and_settings_reach_the_engine(tmp_path: Path) -> None:
     """A job has what the caller asked for, and the path of its journal."""
     [task] = small_tasks()[:1]
