@@ -283,7 +283,7 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
 
 
 def ended_record(journal: Path, store: Store) -> Record | None:
-    """Condense the journal of a run; None if it is missing, damaged, empty or may still go on.
+    """Condense the journal of a run; None if it is missing, damaged or may still go on.
 
     A run that was ended by its limits or by a crash could not write its own end: what it evaluated
     is the record of a failed run, since runs are never dropped.
@@ -292,7 +292,7 @@ def ended_record(journal: Path, store: Store) -> Record | None:
         contents = read_journal(journal) if journal.exists() else None
     except JournalError:
         return None
-    if contents is None or not contents.batches:
+    if contents is None:
         return None
     if contents.end is None:
         state = store.state(contents.header.task)

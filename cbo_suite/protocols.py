@@ -149,11 +149,12 @@ class Evaluation(NamedTuple):
     def violation(self) -> Array:
         """Total violation, the sum of max(0, c) over the constraints, shape `(n,)`.
 
-        It is infinite where the objective or a constraint is not finite.
+        It is infinite where the objective, a constraint or the sum is not finite.
         """
         finite = np.isfinite(self.objective) & np.isfinite(self.constraints).all(axis=1)
         excess = np.maximum(np.where(finite[:, None], self.constraints, 0.0), 0.0)
-        total: Array = np.where(finite, excess.sum(axis=1), np.inf)
+        with np.errstate(over="ignore"):
+            total: Array = np.where(finite, excess.sum(axis=1), np.inf)
         return total
 
     @property

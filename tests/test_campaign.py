@@ -93,7 +93,9 @@ def test_a_run_of_a_campaign_is_the_run_of_the_library(tmp_path: Path) -> None:
     assert outcome.evaluations == 15
     [record] = read_folder(tmp_path / "runs")
     assert record.digest == direct.digest
-    assert record.versions.keys() == json.loads(path.read_text().splitlines()[0])["versions"].keys()
+    direct_versions = json.loads(path.read_text().splitlines()[0])["versions"]
+    # This process may have loaded more than the run needs, for other tests.
+    assert record.versions.items() <= direct_versions.items()
 
 
 def test_an_error_ends_its_task_only(tmp_path: Path) -> None:

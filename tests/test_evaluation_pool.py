@@ -353,7 +353,7 @@ def test_settings_that_make_no_pool_are_refused(change, message):
 def test_a_supervised_run_takes_its_processes_along(tmp_path):
     """A run of a campaign may evaluate in processes, and leaves none when its time is over."""
     task = Task("toy-2d-v1", "random-search", 10**6, 5, 10, 0)
-    seen, before = set(), set(psutil.Process().children())
+    seen, before = set(), set(psutil.Process().children(recursive=True))
 
     def look(progress):
         seen.update(psutil.Process().children(recursive=True))

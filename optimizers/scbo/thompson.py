@@ -84,15 +84,16 @@ def select(objective: Draws, constraints: Sequence[Draws], certainty: float) -> 
     empty = (feasible == 0).nonzero()[:, 0]
     if empty.numel() > 0:
         contenders[:, empty] = _least_violation(constraints, free, empty, certainty)
-    chosen = _least_objective(objective, contenders, certainty)
-    # A draw whose contenders were all taken by others chooses again among what is left.
-    for column in (chosen < 0).nonzero()[:, 0].tolist():
-        free[chosen[chosen >= 0]] = False
-        column_id = torch.tensor([column], device=free.device)
-        rest = contenders & False
-        rest[:, column_id] = _least_violation(constraints, free, column_id, certainty)
-        chosen[column] = _least_objective(objective, rest, certainty)[column]
-    return Selection(chosen, feasible)
+    while True:
+        chosen = _least_objective(objective, contenders, certainty)
+        without = (chosen < 0).nonzero()[:, 0]
+        if without.numel() == 0:
+            return Selection(chosen, feasible)
+        # Earlier draws took all contenders of this one: it chooses among what they left.
+        first = without[:1]
+        free = torch.ones_like(free)
+        free[chosen[: int(first)]] = False
+        contenders[:, first] = _least_violation(constraints, free, first, certainty)
 
 
 def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: float) -> Tensor:
