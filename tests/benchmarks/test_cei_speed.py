@@ -66,7 +66,7 @@ def advance(optimizer: Optimizer, problem: Problem, batch_size: int) -> float:
     ("n", "dim", "m", "batch_size", "rounds", "limit"),
     [
         pytest.param(100, 4, 4, 1, 10, 2.0, id="one-point"),
-        pytest.param(500, 30, 2, 50, 2, 3.0, id="batch-of-50"),
+        pytest.param(500, 30, 2, 50, 4, 3.0, id="batch-of-50"),
     ],
 )
 def test_cei_beside_scbo(
@@ -87,11 +87,12 @@ def test_cei_beside_scbo(
         for _ in range(rounds):
             for name, optimizer in rivals.items():
                 seconds[name].append(advance(optimizer, problem, batch_size))
-        return {name: float(np.median(values)) for name, values in seconds.items()}
+        # The mean, since only some iterations fit the models anew.
+        return {name: float(np.mean(values)) for name, values in seconds.items()}
 
-    medians = benchmark.pedantic(measure, rounds=1)  # type: ignore[no-untyped-call]
-    benchmark.extra_info.update(medians)
-    assert medians["cei"] <= limit * medians["scbo"], medians
+    means = benchmark.pedantic(measure, rounds=1)  # type: ignore[no-untyped-call]
+    benchmark.extra_info.update(means)
+    assert means["cei"] <= limit * means["scbo"], means
 
 
 def test_slack_seconds_per_iteration(benchmark: BenchmarkFixture) -> None:
