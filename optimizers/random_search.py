@@ -58,5 +58,7 @@ class SobolSearch:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to the place in the sequence that `get_state` told."""
         self._sequence.reset()
-        self._sequence.fast_forward(state["asked"])
         self._asked = state["asked"]
+        # Zero steps forward is an error for SciPy.
+        if self._asked:
+            self._sequence.fast_forward(self._asked)

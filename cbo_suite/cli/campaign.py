@@ -175,7 +175,8 @@ def _signals(campaign: Campaign, screen: _Screen) -> Iterator[list[int]]:
         yield asked
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # Once it stops, a late Ctrl-C changes nothing any more, neither words nor status.
+            signal.signal(number, signal.SIG_IGN if asked else handler)
 
 
 def sum_up(campaign: Campaign, stopped: bool) -> None:
