@@ -53,19 +53,16 @@ cbo.statistics = (() => {
   }
 
   // Two-sided Wilcoxon signed-rank test of paired differences; zeros are left out. Exact for up
-  // to 50 differences without zeros and ties and for up to 13 with them, else normal: as SciPy.
+  // to 50 differences, also with ties, else normal: as on the problem pages.
   function wilcoxon(differences) {
     const kept = differences.filter((d) => d !== 0);
     if (kept.length === 0) return 1;
     const own = ranks(kept.map(Math.abs));
     const positive = own.reduce((sum, rank, i) => sum + (kept[i] > 0 ? rank : 0), 0);
+    if (kept.length <= 50) return signedRankTail(own, positive);
+    const n = kept.length;
     const counts = new Map();
     own.forEach((rank) => counts.set(rank, (counts.get(rank) ?? 0) + 1));
-    const plain = kept.length === differences.length && counts.size === own.length;
-    if (differences.length <= 13 || (plain && differences.length <= 50)) {
-      return signedRankTail(own, positive);
-    }
-    const n = kept.length;
     let ties = 0;
     counts.forEach((count) => { ties += count ** 3 - count; });
     const deviation = Math.sqrt((n * (n + 1) * (2 * n + 1) - ties / 2) / 24);
