@@ -117,6 +117,20 @@ def _seconds(value: float) -> float:
     return seconds
 
 
+def run_task(task: Task, **settings: Any) -> Run:
+    """Run a task as it is written down; `settings` are the other arguments of `run`."""
+    return run(
+        task.problem,
+        task.optimizer,
+        budget=task.budget,
+        batch_size=task.batch_size,
+        n_init=task.n_init,
+        seed=task.seed,
+        workers=task.workers,
+        **settings,
+    )
+
+
 def unsupported_reason(factory: Factory, space: Space, task: Task) -> str | None:
     """Say why an optimizer, by its declared limits, cannot handle a task; None if it can."""
     max_dim = getattr(factory, "max_dim", None)

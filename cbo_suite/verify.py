@@ -24,7 +24,7 @@ from cbo_suite.errors import (
     WrongExecutable,
 )
 from cbo_suite.files import write_whole
-from cbo_suite.harness import run
+from cbo_suite.harness import run_task
 from cbo_suite.registry import make_problem, optimizer_factory
 from cbo_suite.replay import check_digests, check_points, find_flags, replay
 from cbo_suite.results import Run
@@ -198,17 +198,8 @@ def _rerun(submission: Submission, count: int, case: _Case) -> None:
 
 def _run_again(row: Row) -> Run:
     """Run a task as recorded; a run that fails gives what it had until then."""
-    task = row.task
     try:
-        return run(
-            task.problem,
-            task.optimizer,
-            budget=task.budget,
-            batch_size=task.batch_size,
-            n_init=task.n_init,
-            seed=task.seed,
-            options=row.options,
-        )
+        return run_task(row.task, options=row.options)
     except OptimizerFailed as failure:
         if failure.run is None:
             raise

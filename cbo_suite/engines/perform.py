@@ -18,7 +18,7 @@ from cbo_suite.engines import TEXT_LENGTH, Job
 from cbo_suite.engines.processes import PR_SET_PDEATHSIG, prctl
 from cbo_suite.environment import describe_machine, describe_versions
 from cbo_suite.errors import CboError, JournalLocked, JournalNotWritten, UnsupportedTask
-from cbo_suite.harness import run
+from cbo_suite.harness import run_task
 from cbo_suite.loop import Callback, Progress
 from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
 from cbo_suite.results import Run
@@ -108,22 +108,10 @@ def _run(job: Job, tell: int) -> None:
 
 def _patiently(job: Job, callback: Callback) -> Run:
     """Run the task, once nobody else writes its journal."""
-    task = job.task
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            return run(
-                task.problem,
-                task.optimizer,
-                budget=task.budget,
-                batch_size=task.batch_size,
-                n_init=task.n_init,
-                seed=task.seed,
-                workers=task.workers,
-                journal=Path(job.journal),
-                callback=callback,
-                **job.settings,
-            )
+            return run_task(job.task, journal=Path(job.journal), callback=callback, **job.settings)
         except JournalLocked:
             if time.monotonic() > deadline:
                 raise
