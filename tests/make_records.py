@@ -6,6 +6,7 @@ import numpy as np
 
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Improvement, Record, improvements
+from cbo_suite.references import Reference
 from cbo_suite.tasks import Task
 
 
@@ -41,4 +42,20 @@ def make(
         seconds_optimizer=0.1 * len(values),
         seconds_evaluation=0.0,
         digest="0" * 64,
+    )
+
+
+def make_reference(budget: int, n_init: int) -> Reference:
+    """Make references from 0, the best, over the level 10 to 20, the worst."""
+    return Reference(
+        best=0.0,
+        best_x=[0.0],
+        worst=20.0,
+        worst_x=[1.0],
+        level=10.0,
+        budget=budget,
+        n_init=n_init,
+        feasibility_tolerance=0.0,
+        optional=False,
+        source="made up",
     )

@@ -17,23 +17,11 @@ from cbo_suite.errors import RecordError
 from cbo_suite.leaderboard import markdown
 from cbo_suite.ranking import evaluation_grid, make_board
 from cbo_suite.records import Record
-from cbo_suite.references import Reference
-from tests.make_records import make
+from tests.make_records import make, make_reference
 
 CASES = settings(deadline=None, max_examples=100)
 PROBLEMS = ("some-1d-v1", "other-m10-v1", "other-m30-v1")
-REFERENCE = Reference(
-    best=0.0,
-    best_x=[0.0],
-    worst=20.0,
-    worst_x=[1.0],
-    level=10.0,
-    budget=3,
-    n_init=0,
-    feasibility_tolerance=0.0,
-    optional=False,
-    source="made up",
-)
+REFERENCE = make_reference(budget=3, n_init=0)
 REFERENCES = dict.fromkeys(PROBLEMS, REFERENCE)
 Entries = dict[tuple[str, str, int], list[float | None]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from cbo_suite.engines import Outcome
 from cbo_suite.records import read_records
 from cbo_suite.store import Store
 from cbo_suite.tasks import Task
+from tests.terminal import on_terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
 Cbo = Callable[..., Result]
@@ -155,26 +155,8 @@ def test_mistakes_are_answered_without_a_traceback(
 
 def test_a_terminal_shows_the_campaign_live(tmp_path: Path) -> None:
     """A bar, the counts, the runs under way with their best values, and the time that is left."""
-    pty = pytest.importorskip("pty", reason="needs a Unix terminal")
-    parent, child = pty.openpty()
     command = [sys.executable, "-m", "cbo_suite", *PLAN, "--seeds", "0", "--budget", "400"]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "30"}
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=child, stderr=child, stdin=child, env=environment
-    )
-    os.close(child)
-    output = b""
-    while True:
-        try:
-            data = os.read(parent, 4096)
-        except OSError:
-            break
-        if not data:
-            break
-        output += data
-    os.close(parent)
-    assert process.wait() == 0
-    text = output.decode()
+    text = on_terminal(command, tmp_path, TERM="xterm", COLUMNS="120", LINES="30")
     assert "━" in text
     assert "left:" in text
     assert "running, 0 failed" in text

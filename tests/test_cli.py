@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from cbo_suite import __version__
 from cbo_suite.cli import main
+from tests.terminal import on_terminal
 
 
 @pytest.fixture
@@ -149,25 +150,8 @@ def test_check_reports_broken_rules(cbo, tmp_path):
 
 def test_a_terminal_gets_a_progress_bar():
     """On a real terminal the run shows a bar with the best value and the time left."""
-    pty = pytest.importorskip("pty", reason="needs a Unix terminal")
-    import os
-
-    parent, child = pty.openpty()
     command = [sys.executable, "-m", "cbo_suite", "run", "toy-2d", "random-search"]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "150"}
-    process = subprocess.Popen(command, stdout=child, stderr=child, env=environment)
-    os.close(child)
-    output = b""
-    while True:
-        try:
-            data = os.read(parent, 4096)
-        except OSError:
-            break
-        if not data:
-            break
-        output += data
-    os.close(parent)
-    assert process.wait() == 0
-    assert "━" in output.decode()
-    assert "100/100" in output.decode()
-    assert "feasible objective" in output.decode()
+    text = on_terminal(command, TERM="xterm", COLUMNS="150")
+    assert "━" in text
+    assert "100/100" in text
+    assert "feasible objective" in text

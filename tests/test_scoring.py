@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbo_suite.errors import RecordError
-from cbo_suite.references import Reference
 from cbo_suite.scoring import (
     anytime,
     beats_reference,
@@ -28,22 +27,11 @@ from cbo_suite.scoring import (
     targets,
     targets_reached,
 )
-from tests.make_records import make
+from tests.make_records import make, make_reference
 
 CASES = settings(deadline=None, max_examples=500)
 NAN = float("nan")
-REFERENCE = Reference(
-    best=0.0,
-    best_x=[0.0],
-    worst=20.0,
-    worst_x=[1.0],
-    level=10.0,
-    budget=4,
-    n_init=1,
-    feasibility_tolerance=0.0,
-    optional=False,
-    source="made up",
-)
+REFERENCE = make_reference(budget=4, n_init=1)
 
 
 def test_the_trace_is_the_least_feasible_value_so_far() -> None:

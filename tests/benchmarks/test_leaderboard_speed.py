@@ -14,9 +14,8 @@ from cbo_suite import site
 from cbo_suite.leaderboard import iterate_folder, tables
 from cbo_suite.ranking import make_board
 from cbo_suite.records import Record, write_records
-from cbo_suite.references import Reference
 from cbo_suite.tasks import Task
-from tests.make_records import make
+from tests.make_records import make, make_reference
 
 OPTIMIZERS = [f"optimizer-{i:02d}" for i in range(50)]
 # As in the paper most problems have 100 evaluations, some 200 and some 1000.
@@ -25,18 +24,7 @@ BUDGETS = {
     for i, budget in enumerate([100] * 14 + [200] * 2 + [1000] * 4)
 }
 SEEDS = 30
-REFERENCE = Reference(
-    best=0.0,
-    best_x=[0.0],
-    worst=20.0,
-    worst_x=[1.0],
-    level=10.0,
-    budget=100,
-    n_init=10,
-    feasibility_tolerance=0.0,
-    optional=False,
-    source="made up",
-)
+REFERENCE = make_reference(budget=100, n_init=10)
 
 
 def patterns(budget: int, random: np.random.Generator) -> list[Record]:

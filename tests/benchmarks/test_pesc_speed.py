@@ -6,12 +6,10 @@ Processor time is measured, so that other programs of the machine do not count.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import cbo_suite as cbo
@@ -20,13 +18,7 @@ import cbo_suite as cbo
 LIMIT = 2.0
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """All optimizers get one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize(

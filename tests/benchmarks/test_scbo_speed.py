@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from tests.benchmarks.compare_botorch import loop_rows, vehicle_rows
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Both sides get one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize(
