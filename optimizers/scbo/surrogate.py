@@ -11,7 +11,13 @@ from torch import Tensor
 
 from cbo_suite.optimizers.models.batch_gp import BatchGP, kernels
 from cbo_suite.optimizers.models.cholesky import Factor, extend, factorise
-from cbo_suite.optimizers.models.fit import Bounds, default_parameters, fit, restart_parameters
+from cbo_suite.optimizers.models.fit import (
+    Bounds,
+    default_parameters,
+    expected_curvature,
+    fit,
+    restart_parameters,
+)
 from cbo_suite.optimizers.models.transforms import (
     Standardized,
     bilog,
@@ -34,7 +40,7 @@ FIT_STEPS, FIT_TOLERANCE = 40, 0.02
 # last one ended, end sooner, and wait until the data grew by a factor. In between only the Cholesky
 # factors are extended.
 EXPENSIVE = 1e8
-DEAR_STEPS, DEAR_TOLERANCE = 15, 0.5
+DEAR_STEPS, DEAR_TOLERANCE = 8, 0.5
 REFIT_GROWTH = 1.1
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
@@ -182,6 +188,7 @@ class Surrogate:
             self._bounds,
             steps=DEAR_STEPS if dear else FIT_STEPS,
             tolerance=DEAR_TOLERANCE if dear else FIT_TOLERANCE,
+            curvature=expected_curvature(*x.shape) if dear else None,
         )
         self._keep(best, x.shape[0], varying)
 
