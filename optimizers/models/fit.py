@@ -28,6 +28,9 @@ MOST_HALVINGS = 8
 # Share of the differences between length scales that a later fit begins with.
 KEPT_SPREAD = 0.2
 SUFFICIENT_DECREASE = 1e-4
+# Length scales as short as this share of the distance between neighbours still let them correlate:
+# by 0.14 if all scales are equal.
+NEIGHBOUR_SHARE = 0.5
 # How much less than the signal variance a length scale bends the likelihood, about. Of 4, 16 and
 # 64, this one came nearest to the maximum in eight steps, with 500 data of Keane 30D and of the
 # vehicle in 124-D.
@@ -82,6 +85,25 @@ def default_parameters(num_models: int, dim: int, bounds: Bounds, like: Tensor) 
     low, high = bounds.noise
     row = [first_lengthscale(dim)] * dim + [1.0, (low * high) ** 0.5]
     return torch.tensor(row, dtype=like.dtype, device=like.device).log().expand(num_models, -1)
+
+
+def revive(parameters: Tensor, x: Tensor) -> Tensor:
+    """Lengthen the scales of models that have collapsed: log parameters, shape `(b, d + 2)`.
+
+    A model whose length scales are far shorter than the distances of its data `(n, d)` takes them
+    for independent. Its likelihood is flat there, so a fit that begins there learns nothing from
+    new data. So the median scale of every model becomes at least `NEIGHBOUR_SHARE` of the median
+    distance to the nearest neighbour, if the default is not shorter.
+    """
+    distance = torch.cdist(x, x)
+    distance.fill_diagonal_(torch.inf)
+    nearest = float(distance.amin(dim=1).median())
+    shortest = min(NEIGHBOUR_SHARE * nearest, first_lengthscale(x.shape[1]))
+    lengthscale = parameters[:, :-2]
+    middle = lengthscale.median(dim=1, keepdim=True).values
+    # Data that all coincide have no distance, and their models stay as they are.
+    missing = (math.log(max(shortest, 1e-300)) - middle).clamp_min(0.0)
+    return torch.cat([lengthscale + missing, parameters[:, -2:]], dim=1)
 
 
 def restart_parameters(parameters: Tensor, bounds: Bounds) -> Tensor:

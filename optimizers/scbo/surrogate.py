@@ -17,6 +17,7 @@ from cbo_suite.optimizers.models.fit import (
     expected_curvature,
     fit,
     restart_parameters,
+    revive,
 )
 from cbo_suite.optimizers.models.transforms import (
     Standardized,
@@ -179,8 +180,9 @@ class Surrogate:
     def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
         """Fit hyperparameters; the Cholesky factors are then to be made anew."""
         start, dear = self._parameters[varying], _dear(x.shape[0], varying)
-        if self._built and not dear:
-            start = restart_parameters(start, self._bounds)
+        if self._built:
+            start = revive(start, x)
+            start = start if dear else restart_parameters(start, self._bounds)
         best, _ = fit(
             x,
             y,

@@ -13,6 +13,7 @@ from cbo_suite.optimizers.models.fit import (
     expected_curvature,
     fit,
     restart_parameters,
+    revive,
 )
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
 
@@ -173,3 +174,33 @@ def test_restart_leaves_dead_ends() -> None:
     assert float(start[2]) == pytest.approx(0.1 * 40**0.2)
     assert float(start[3]) == pytest.approx(2.0)
     assert float(start[4]) == pytest.approx((1e-8 * 1e-3) ** 0.5)
+
+
+def test_collapsed_models_are_revived() -> None:
+    """A model that took its data for independent learns from new ones, others keep their scales."""
+    x, y = smooth_data(60)
+    collapsed = torch.tensor([0.006, 0.008, 0.01, 0.3, 1.0, 1e-6], dtype=torch.float64).log()
+    healthy = torch.tensor([0.2, 0.9, 0.5, 4.0, 1.0, 1e-6], dtype=torch.float64).log()
+    before = torch.stack([collapsed, healthy, collapsed])
+    after = revive(before, x)
+    torch.testing.assert_close(after[1], healthy)
+    nearest = torch.cdist(x, x).fill_diagonal_(torch.inf).amin(dim=1).median()
+    torch.testing.assert_close(after[0, :-2].median().exp(), 0.5 * nearest)
+    torch.testing.assert_close(after[0, :-2].diff(), collapsed[:-2].diff())
+
+    def likelihoods(start: torch.Tensor) -> torch.Tensor:
+        return fit(x, y, restart_parameters(start, NOISE_FREE), NOISE_FREE, steps=40)[1]
+
+    _, best = fit(x, y, default_parameters(3, 4, NOISE_FREE, y), NOISE_FREE, steps=300)
+    # Without it the fit stays where it is, far from what the data could tell.
+    assert bool((likelihoods(before)[[0, 2]] > best[[0, 2]] + 20.0).all())
+    torch.testing.assert_close(likelihoods(after), best, rtol=0.0, atol=0.5)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_revival_needs_no_distances(count: int) -> None:
+    """One point, or points that coincide, do not make length scales infinite."""
+    parameters = default_parameters(2, 3, NOISE_FREE, torch.zeros((), dtype=torch.float64))
+    revived = revive(parameters - 5.0, torch.full((count, 3), 0.3, dtype=torch.float64))
+    assert bool(revived.isfinite().all())
+    assert bool((revived[:, :-2] <= parameters[:, :-2]).all())
