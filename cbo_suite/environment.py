@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import sys
@@ -15,14 +16,25 @@ from cbo_suite._version import __version__
 # Libraries whose version can change a result; named when a run has imported them.
 _LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
 
+# All of them share models, so they have one digest.
+_OWN_OPTIMIZERS = "cbo_suite.optimizers"
+
 
 def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:
-    """Name the versions of cbo-suite, Python, the libraries in use and the optimizer's package."""
+    """Name the versions of cbo-suite, Python, the libraries in use and the optimizer's package.
+
+    "optimizer-source" is a digest of the optimizer's code: an author changes it more often than
+    its version.
+    """
     versions = {"cbo-suite": __version__, "python": platform.python_version()}
     for library in _LIBRARIES:
         if library in sys.modules:
             versions[library] = _version(library)
-    package = str(getattr(factory, "__module__", "")).partition(".")[0]
+    module = str(getattr(factory, "__module__", ""))
+    source = _source_digest(_OWN_OPTIMIZERS if module.startswith(_OWN_OPTIMIZERS) else module)
+    if source is not None:
+        versions["optimizer-source"] = source
+    package = module.partition(".")[0]
     if package not in ("", "builtins", "cbo_suite", "__main__"):
         for distribution in _distributions().get(package, []):
             versions[distribution] = _version(distribution)
@@ -38,6 +50,26 @@ def describe_machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(os.cpu_count() or 1),
     }
+
+
+@cache
+def _source_digest(module: str) -> str | None:
+    """Digest the source of an imported module, of its whole package if it stands in one."""
+    parent = module if module == _OWN_OPTIMIZERS else module.partition(".")[0]
+    owner = sys.modules.get(parent, sys.modules.get(module))
+    folders = [Path(folder) for folder in getattr(owner, "__path__", [])]
+    file = getattr(owner, "__file__", None)
+    files = [(path, path.relative_to(top)) for top in folders for path in top.rglob("*.py")]
+    if not folders and file is not None:
+        files = [(Path(file), Path(Path(file).name))]
+    digest = hashlib.sha256()
+    try:
+        for path, name in sorted(files, key=lambda pair: pair[1].as_posix()):
+            digest.update(f"{name.as_posix()}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    except OSError:
+        return None
+    return digest.hexdigest()[:16] if files else None
 
 
 @cache

@@ -146,8 +146,9 @@ def optimizer_factory(id: str) -> Callable[..., Optimizer]:
     def variant(space: Space, **options: Any) -> Optimizer:
         return cast(Optimizer, factory(space, **{**row.options, **options}))
 
-    # Limits declared on the class hold for its variants.
-    for name in ("sequential", "max_dim", "max_batch_size", "deterministic_search"):
+    # Limits declared on the class hold for its variants, and its code is theirs.
+    names = ("sequential", "max_dim", "max_batch_size", "deterministic_search", "__module__")
+    for name in names:
         if hasattr(factory, name):
             setattr(variant, name, getattr(factory, name))
     return variant
