@@ -32,9 +32,9 @@ MAX_LINE_COMMAS = 500_000
 MAX_OPTIONS_BYTES = 10_000
 MAX_NAME = 60
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Windows cannot have files of these names, whatever their suffix.
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])")
+RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])")
 
 
 class Row(NamedTuple):
@@ -158,14 +158,14 @@ def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
     optimizer = name.removesuffix(".jsonl")
     if problem not in PAPER:
         complaints.add(0, "path", f"the folder {problem[:80]!r} is no problem of the leaderboard")
-    if name == optimizer or not _NAME.fullmatch(optimizer) or len(optimizer) > MAX_NAME:
+    if name == optimizer or not NAME.fullmatch(optimizer) or len(optimizer) > MAX_NAME:
         complaints.add(
             0,
             "path",
             f"the file {name[:80]!r} is not named <optimizer>.jsonl, with an id of at most "
             f"{MAX_NAME} lower-case letters, digits and single hyphens, such as my-search.jsonl",
         )
-    elif _RESERVED.fullmatch(optimizer):
+    elif RESERVED.fullmatch(optimizer):
         complaints.add(0, "path", f"Windows cannot have a file {name!r}: choose another id")
     return None if complaints.texts else (problem, optimizer)
 

@@ -126,7 +126,36 @@ def test_new_optimizer_is_ready_to_use(cbo, tmp_path):
     result = subprocess.run(test, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
     assert "2 passed" in result.stdout
-    assert "my_search.py exists already" in cbo("new", "optimizer", "my-search").output
+    again = cbo("new", "optimizer", "my-search").output
+    assert "my_search.py exists already; choose another one, such as my-search-2" in again
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "suggestion"),
+    [
+        ("Own Search!", "single hyphens", "own-search"),
+        ("own--search", "single hyphens", "own-search"),
+        ("own_search_", "single hyphens", "own-search"),
+        ("3d-search", "begins with a letter", "my-3d-search"),
+        ("a" * 61, "at most 60", "a" * 40),
+        ("con", "Windows", "my-con"),
+        ("lambda", "word of Python", "my-lambda"),
+        ("none", "word of Python", "my-none"),
+        ("random", "in the way", "my-random"),
+        ("space", "in the way", "my-space"),
+        ("scbo", "taken by an optimizer of cbo-suite", "my-scbo"),
+        ("numpy", "installed here already", "my-numpy"),
+    ],
+)
+def test_new_refuses_names_that_cannot_work(cbo, tmp_path, name, reason, suggestion):
+    """Before anything is written, with a name that would do."""
+    refused = cbo("new", "optimizer", name)
+    assert refused.exit_code == 1
+    assert f"{name!r} cannot be a name" in refused.output
+    assert reason in refused.output
+    assert refused.output.endswith(f"such as {suggestion}\n")
+    assert list(tmp_path.iterdir()) == []
+    assert cbo("new", "optimizer", suggestion).exit_code == 0
 
 
 def test_check_reports_broken_rules(cbo, tmp_path):

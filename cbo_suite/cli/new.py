@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -87,6 +90,9 @@ dependencies = ["cbo-suite"]
 py-modules = ["{module}"]
 """
 
+# Module names that mean something else: to pytest and pip, and in the file that is written.
+_IN_USE = {"conftest", "setup", "evaluation", "space"}
+
 
 @click.group()
 def new() -> None:
@@ -100,21 +106,14 @@ def optimizer(name: str) -> None:
 
     A folder that has no pyproject.toml gets one too, which gives the optimizer its id.
     """
-    module = name.replace("-", "_")
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", module):
+    reason = _objection(name)
+    if reason:
         raise click.ClickException(
-            f"{name!r} cannot be a name: use lower-case letters, digits and hyphens, such as "
-            "my-optimizer"
+            f"{name!r} cannot be a name: {reason}; choose another one{_suggestion(name)}"
         )
-    words = {
-        "module": module,
-        "name": "".join(part.capitalize() for part in module.split("_")),
-        "title": module.replace("_", "-"),
-    }
+    words = _words(name)
+    module = words["module"]
     files = {Path(f"{module}.py"): _OPTIMIZER, Path(f"test_{module}.py"): _TEST}
-    for path in files:
-        if path.exists():
-            raise click.ClickException(f"{path} exists already: choose another name or remove it")
     package = Path("pyproject.toml")
     register = f"register {words['title']!r} in {package}, or in the table of optimizers/"
     if not package.exists():
@@ -124,3 +123,47 @@ def optimizer(name: str) -> None:
         path.write_text(text.format(**words))
         click.echo(f"wrote {path}")
     click.echo(f"next: fill in {module}.py, then `cbo check {module}:{words['name']}`; {register}")
+
+
+def _words(name: str) -> dict[str, str]:
+    """Return what the templates call things: the id as title, the module, and the class as name."""
+    title = name.replace("_", "-")
+    class_name = "".join(part.capitalize() for part in title.split("-"))
+    return {"title": title, "module": title.replace("-", "_"), "name": class_name}
+
+
+def _objection(name: str) -> str:
+    """Say why a name cannot be at once an id, a module and a class, "" if it can."""
+    from cbo_suite.registry import list_optimizers
+    from cbo_suite.submission import MAX_NAME, NAME, RESERVED
+
+    words = _words(name)
+    title, module = words["title"], words["module"]
+    if not NAME.fullmatch(title) or not title[0].isalpha() or len(title) > MAX_NAME:
+        return (
+            f"an id begins with a letter and has at most {MAX_NAME} lower-case letters, digits "
+            "and single hyphens"
+        )
+    if RESERVED.fullmatch(title):
+        return "Windows cannot have a file of this name"
+    if iskeyword(module) or iskeyword(words["name"]):
+        return "it is a word of Python itself"
+    if module in _IN_USE or module in sys.stdlib_module_names:
+        return f"{module}.py would stand in the way of something else of this name"
+    for path in (Path(f"{module}.py"), Path(f"test_{module}.py")):
+        if path.exists():
+            return f"{path} exists already"
+    for known in list_optimizers():
+        if known.id == title:
+            return f"the id is taken by an optimizer of {known.package}"
+    return f"a module {module} is installed here already" if find_spec(module) else ""
+
+
+def _suggestion(name: str) -> str:
+    """Give an example of a name like this one that would do."""
+    tidy = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-")
+    longer = f"{tidy}-2" if tidy.startswith("my-") else f"my-{tidy}"
+    for title in (tidy, longer, "my-search"):
+        if not _objection(title):
+            return f", such as {title}"
+    return ""
