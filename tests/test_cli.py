@@ -116,6 +116,22 @@ def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
     assert "no records in empty" in cbo("leaderboard", "build", "--runs", "empty").output
 
 
+def test_titles_of_the_site_are_those_of_the_suite(monkeypatch):
+    """What else is installed on a machine does not change the site that it builds."""
+    from cbo_suite import registry
+    from cbo_suite.cli.leaderboard import _titles
+
+    def more():
+        return [registry.OptimizerInfo("my-search", "from my-search", "", "my-search"), *own]
+
+    own = registry.list_optimizers()
+    monkeypatch.setattr(registry, "list_optimizers", more)
+    titles = _titles()
+    assert "my-search" not in titles
+    assert titles["random-search"] == "Uniform random points"
+    assert "toy-2d-v1" in titles
+
+
 def test_new_optimizer_is_ready_to_use(cbo, tmp_path):
     """What `cbo new` writes passes `cbo check` and its own test, and is never overwritten."""
     written = cbo("new", "optimizer", "my-search")

@@ -79,8 +79,11 @@ def build(runs: Path, out: Path, docs: Path, check: bool) -> None:
 
 
 def _titles() -> dict[str, str]:
-    """Return one line for each id of a problem and an optimizer."""
-    from cbo_suite.registry import list_optimizers, list_problems
+    """Return one line for each id of a problem and an optimizer of the suite.
 
-    titles = {problem.id: problem.title for problem in list_problems()}
-    return titles | {optimizer.id: optimizer.title for optimizer in list_optimizers()}
+    What other packages register is left out: the site is the same whatever is installed.
+    """
+    from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
+
+    known = [*list_problems(), *list_optimizers()]
+    return {entry.id: entry.title for entry in known if entry.package == OWN_PACKAGE}
