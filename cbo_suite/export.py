@@ -47,12 +47,18 @@ def export_records(
         replace: Whether records that differ from those there take their place.
 
     Raises:
-        ExportRefused: Seeds are missing, or a record would be overwritten by a different one.
+        ExportRefused: The folder is that of no campaign, seeds are missing, or a record would be
+            overwritten by a different one.
         StoreNotWritten: A file cannot be written.
     """
     pairs: dict[tuple[str, str], list[Task]] = defaultdict(list)
     for task in store.tasks():
         pairs[task.problem, task.optimizer].append(task)
+    if not pairs:
+        raise ExportRefused(
+            f"{store.folder} is no campaign folder: it holds neither a plan nor a journal; name "
+            "the folder that `cbo run --out` has written"
+        )
     missing: list[str] = []
     differing: list[str] = []
     added = kept = replaced = 0

@@ -74,6 +74,7 @@ def test_run_says_when_nothing_is_feasible(cbo):
         (("run", "tyo-2d-v1", "random-search"), "did you mean 'toy-2d-v1'"),
         (("run", "toy-2d", "random-search", "--budget", "0"), "--budget"),
         (("leaderboard", "build"), "leaderboard/runs"),
+        (("export", "."), ". is no campaign folder: it holds neither a plan nor a journal"),
         (("check", "nothing"), "write it as module:Class"),
         (("check", "nothing_there:Thing"), "cannot import 'nothing_there'"),
         (("check", "json:Thing"), "has no 'Thing'"),
