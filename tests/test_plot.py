@@ -148,6 +148,20 @@ def test_command_takes_single_files_and_names_what_is_missing(tmp_path: Path) ->
     assert done.exit_code == 1
 
 
+def test_command_takes_the_folder_of_a_campaign(tmp_path: Path) -> None:
+    """And that of a problem in it: journals lie beside the records and are passed over."""
+    for problem in ("some-1d-v1", "more-1d-v1"):
+        record = make([3.0, 2.0, 1.0], problem=problem)
+        write_records(tmp_path / "runs" / problem / "own.jsonl", [record])
+    journals = tmp_path / "runs" / "some-1d-v1" / "own"
+    journals.mkdir()
+    (journals / "0.jsonl").write_text('{"type":"header"}\n')
+    for folder in (tmp_path / "runs", tmp_path / "runs" / "some-1d-v1"):
+        out = str(tmp_path / f"{folder.name}.png")
+        done = CliRunner().invoke(main, ["plot", str(folder), "--out", out])
+        assert done.exit_code == 0, done.output
+
+
 def test_log_needs_references(tmp_path: Path) -> None:
     """A problem of one's own has none; the message says what to do."""
     path = tmp_path / "some.jsonl"

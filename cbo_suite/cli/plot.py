@@ -49,7 +49,8 @@ def plot(
 ) -> None:
     """Draw how runs converge: mean and one standard error, a panel per problem.
 
-    RECORDS are files of records or folders <problem>/<optimizer>.jsonl.
+    RECORDS are files of records, or folders with <problem>/<optimizer>.jsonl, such as
+    leaderboard/runs, the folder of a campaign, or that of a problem in either.
     """
     from cbo_suite.plots import draw, make_panels, save
 
@@ -69,7 +70,9 @@ def _read(
 
     files: list[Path] = []
     for source in sources:
-        files += sorted(source.glob("**/*.jsonl")) if source.is_dir() else [source]
+        # What lies deeper are the journals of a campaign.
+        found = sorted(source.glob("*.jsonl")) or sorted(source.glob("*/*.jsonl"))
+        files += found if source.is_dir() else [source]
     records = [
         record
         for path in files
@@ -77,9 +80,9 @@ def _read(
         if (problems is None or _wanted(record.task.problem, problems))
         and (optimizers is None or record.task.optimizer in optimizers)
     ]
-    found = {record.task.optimizer for record in records}
+    drawn = {record.task.optimizer for record in records}
     for name in optimizers or []:
-        if name not in found:
+        if name not in drawn:
             raise click.ClickException(f"there are no records of {name} among these")
     for name in problems or []:
         if not any(_wanted(record.task.problem, [name]) for record in records):
