@@ -16,11 +16,11 @@ import numpy as np
 from cbo_suite._rules import Finding
 from cbo_suite.environment import describe_machine, describe_versions
 from cbo_suite.errors import (
-    CboError,
     MissingExecutable,
     MissingExtra,
     OptimizerFailed,
     RecordError,
+    UnknownId,
     WrongExecutable,
 )
 from cbo_suite.files import write_whole
@@ -38,6 +38,7 @@ from cbo_suite.submission import (
 )
 
 Status = Literal["verified", "unverified", "refused"]
+_MISSING = (MissingExtra, MissingExecutable, WrongExecutable)
 
 
 class Verdict(NamedTuple):
@@ -47,7 +48,7 @@ class Verdict(NamedTuple):
         file: Its path, safe to print.
         row: "<problem>/<optimizer>", "" if the file is not well formed.
         status: "verified" if its values came out again, "unverified" if they could not be
-            replayed here, "refused" if something is wrong.
+            replayed here or a run not be made again, "refused" if something is wrong.
         runs: Number of runs.
         provisional: Whether these are fewer than a full grid.
         sha256: Digest of the bytes of the file, "" if it is not well formed.
@@ -104,7 +105,7 @@ class _Case:
         self.complaints = complaints
         self.findings: list[Finding] = []
         self.flags: list[str] = []
-        self.replayed = False
+        self.checked = False
 
     @property
     def sound(self) -> bool:
@@ -124,7 +125,7 @@ class _Case:
 
     def verdict(self, row: str, runs: int, provisional: bool, sha256: str) -> Verdict:
         """Sum up."""
-        status: Status = "verified" if self.replayed else "unverified"
+        status: Status = "verified" if self.checked else "unverified"
         return Verdict(
             self.complaints.name,
             row,
@@ -142,7 +143,7 @@ def _replay(submission: Submission, case: _Case) -> None:
     """Check points, values and digests against the problem, if it can be made here."""
     try:
         problem = make_problem(submission.problem)
-    except (MissingExtra, MissingExecutable, WrongExecutable) as reason:
+    except _MISSING as reason:
         case.skip("replay", reason)
         return
     check_points(submission, problem, case.complaints)
@@ -156,7 +157,7 @@ def _replay(submission: Submission, case: _Case) -> None:
         case.skip("replay", "no run has a point")
         return
     case.note("replay", f"{len(done.points.x):,} of {total:,} evaluations again: {done.agreement}")
-    case.replayed = case.sound
+    case.checked = case.sound
     if case.sound:
         count, obstacle = check_digests(submission, done, case.complaints)
         if count:
@@ -166,12 +167,22 @@ def _replay(submission: Submission, case: _Case) -> None:
 
 
 def _rerun(submission: Submission, count: int, case: _Case) -> None:
-    """Run some seeds again and compare; which ones, nobody can choose beforehand."""
+    """Run some seeds again, if problem and optimizer can be made here."""
     try:
-        factory = optimizer_factory(submission.optimizer)
-    except CboError as reason:
-        case.skip("rerun", reason)
-        return
+        notes = _compare_again(submission, count, case.complaints)
+        case.note("rerun", ", ".join(notes))
+    except (UnknownId, *_MISSING) as reason:
+        absent = (
+            f"{submission.optimizer} is not installed here: install its package, or leave out "
+            "--rerun"
+        )
+        case.skip("rerun", absent if isinstance(reason, UnknownId) else reason)
+        case.checked = False
+
+
+def _compare_again(submission: Submission, count: int, complaints: Complaints) -> list[str]:
+    """Run some seeds again and compare; which ones, nobody can choose beforehand."""
+    factory = optimizer_factory(submission.optimizer)
     # The second half of the digest; the first has chosen the points to replay.
     random = np.random.default_rng(int(submission.sha256[32:], 16))
     rows = submission.rows
@@ -185,15 +196,15 @@ def _rerun(submission: Submission, count: int, case: _Case) -> None:
         if again.digest == row.digest:
             notes.append(f"seed {row.task.seed} identical")
         elif other is None and dict(row.machine) == machine:
-            case.complaints.add(row.line, "digest", f"run again, {_first_difference(row, again)}")
+            complaints.add(row.line, "digest", f"run again, {_first_difference(row, again)}")
         elif _in_range(again, rows):
             where = other or "another machine"
             notes.append(f"seed {row.task.seed} within the range of the runs (here: {where})")
         else:
-            case.complaints.add(
+            complaints.add(
                 row.line, "objective", "run again, it ends outside the range of all these runs"
             )
-    case.note("rerun", ", ".join(notes))
+    return notes
 
 
 def _run_again(row: Row) -> Run:
@@ -232,7 +243,8 @@ def _in_range(again: Run, rows: Iterable[Row]) -> bool:
 def mark_verified(path: Path, verdicts: Iterable[Verdict]) -> None:
     """Write down which files were verified: "<problem>/<optimizer>" to the digest of the file.
 
-    Rows that were not looked at keep their mark; one that was and is not verified loses it.
+    A row that is refused loses its mark. One that cannot be verified here keeps it: the mark
+    counts as long as the file is the one that was verified elsewhere.
 
     Raises:
         RecordError: The file holds something else.
@@ -246,7 +258,7 @@ def mark_verified(path: Path, verdicts: Iterable[Verdict]) -> None:
     for verdict in verdicts:
         if verdict.status == "verified":
             marks[verdict.row] = verdict.sha256
-        else:
+        elif verdict.status == "refused":
             marks.pop(verdict.row, None)
     data = msgspec.json.format(msgspec.json.encode(marks, order="sorted"), indent=1)
     write_whole(path, data + b"\n")

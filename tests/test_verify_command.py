@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from cbo_suite.cli import main
-from cbo_suite.errors import RecordError
+from cbo_suite.errors import MissingExtra, RecordError
 from cbo_suite.records import Record
+from cbo_suite.store import Store
 from cbo_suite.verify import Verdict, mark_verified, verify_file
 from tests.submissions.honest import put, renamed, run_records
 
@@ -74,15 +75,37 @@ def test_on_another_machine_the_outcome_counts(
     assert outside or detail.count("within the range of the runs (here: another machine)") == 12
 
 
-def test_an_unknown_optimizer_is_verified_but_not_run(
-    records: list[Record], tmp_path: Path
+def test_what_cannot_be_run_again_is_not_verified(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its code need not be there; to run it again it must be."""
-    claimed = renamed(records, "my-search")
-    verdict = verify_file(put(tmp_path, claimed), rerun=1)
-    assert verdict.status == "verified"
+    """The code of an optimizer is needed only where that is asked for; then it must be there."""
+    path = str(put(tmp_path, renamed(records, "my-search")))
+    assert CliRunner().invoke(main, ["verify", path]).exit_code == 0
+    done = CliRunner().invoke(main, ["verify", path, "--rerun", "1"])
+    assert done.exit_code == 1
+    assert "my-search is not installed here: install its package, or leave out --rerun" in (
+        done.stdout
+    )
+    assert "0 verified, 1 unverified, 0 refused" in done.stdout
+
+    def without_library(*_: object, **__: object) -> None:
+        raise MissingExtra('needs torch: pip install "cbo-suite[scbo]"')
+
+    monkeypatch.setattr("cbo_suite.verify.run_task", without_library)
+    verdict = verify_file(put(tmp_path, records), rerun=1)
+    assert verdict.status == "unverified"
     assert verdict.findings[-1][:2] == ("rerun", "skipped")
-    assert "unknown optimizer 'my-search'" in verdict.findings[-1].detail
+    assert "cbo-suite[scbo]" in verdict.findings[-1].detail
+
+
+def test_a_campaign_folder_is_sent_to_export(records: list[Record], tmp_path: Path) -> None:
+    """It holds journals and outcomes too: one sentence instead of a refusal for each."""
+    put(tmp_path / "runs", records)
+    Store(tmp_path / "runs").write_plan([record.task for record in records])
+    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs")])
+    assert done.exit_code == 1
+    assert "is a campaign folder: `cbo export` it first" in done.output
+    assert done.output.count("\n") == 1
 
 
 def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
@@ -94,6 +117,8 @@ def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
     verdict = verify_file(path)
+    mark_verified(marks, [verdict._replace(status="unverified")])
+    assert "toy-2d-v1/random-search" in json.loads(marks.read_text())
     mark_verified(marks, [verdict._replace(status="refused")])
     assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
     marks.write_text("[]")

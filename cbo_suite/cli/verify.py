@@ -36,7 +36,8 @@ def verify(
     """Verify result files <problem>/<optimizer>.jsonl, or all files of folders.
 
     A file is read strictly and its points are put into the problem again; every value must come
-    out as recorded. Exits with 1 if a file is refused.
+    out as recorded. Exits with 1 if a file is refused, or if --rerun was asked for and could not
+    be done.
     """
     from cbo_suite.verify import mark_verified, verify_file
 
@@ -56,14 +57,19 @@ def verify(
         click.echo(json.dumps([_plain(verdict) for verdict in verdicts], indent=2))
     else:
         click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
-    if counts["refused"]:
+    if counts["refused"] or (rerun and counts["unverified"]):
         raise click.exceptions.Exit(1)
 
 
 def _expand(paths: tuple[Path, ...]) -> list[Path]:
-    """Replace folders by the files in them."""
+    """Replace folders by the files in them; that of a campaign holds other files too."""
     files: list[Path] = []
     for path in paths:
+        if (path / "plans").is_dir():
+            raise click.ClickException(
+                f"{path} is a campaign folder: `cbo export` it first, such as with "
+                f"`cbo export {path} --to records`, and verify what that writes"
+            )
         files += (
             sorted(p for p in path.rglob("*") if not _is_folder(p)) if _is_folder(path) else [path]
         )
