@@ -18,6 +18,8 @@ import pytest
 from cbo_suite._optimizer_rules import OPTIMIZER_RULES
 from cbo_suite._problem_rules import PROBLEM_RULES
 from cbo_suite._rules import Rule
+from cbo_suite.optimizers import OPTIMIZERS
+from cbo_suite.site.texts import Library
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -99,3 +101,11 @@ def test_pages_list_the_rules_in_their_words(page: str, rules: Sequence[Rule[Any
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     table = text.partition("| rule | what it asks |\n|---|---|\n")[2].partition("\n\n")[0]
     assert table.splitlines() == [f"| `{rule.name}` | {rule.asks} |" for rule in rules]
+
+
+def test_every_optimizer_has_a_method_card() -> None:
+    """Those of the suite and those of the leaderboard, on the page that the site shows for them."""
+    published = {path.stem for path in (ROOT / "leaderboard" / "runs").glob("*/*.jsonl")}
+    card = Library({}, ROOT / "docs").optimizer
+    known = sorted({*OPTIMIZERS, *published})
+    assert [id_ for id_ in known if "Method card" not in card(id_)] == []
