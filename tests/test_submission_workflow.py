@@ -16,6 +16,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / ".github" / "workflows" / "leaderboard.yml").read_text("utf-8")
 GIT, BASH = shutil.which("git") or "git", shutil.which("bash") or "bash"
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the workflow runs on Linux")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,34 @@ def commands(job: dict[str, Any]) -> list[str]:
     return [step["run"] for step in job["steps"] if "run" in step]
 
 
+def git(folder: Path, *words: str) -> str:
+    """Call git in a folder and return what it prints."""
+    name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    command = [GIT, *name, *words]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def commit(folder: Path, text: str) -> None:
+    """Commit all that is in a folder."""
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", text)
+
+
+def bash(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a step as the workflow does."""
+    command = [BASH, "-e", "-c", script]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+
+
+def test_it_runs_for_all_that_the_site_shows(workflow: dict[Any, Any]) -> None:
+    """Records, scores, problems, titles and method cards."""
+    folders = {"leaderboard", "cbo_suite", "problems", "optimizers", "docs"}
+    for event in ("pull_request", "push"):
+        paths = set(workflow[True][event]["paths"])
+        assert {f"{folder}/**" for folder in folders} <= paths
+
+
 def test_pull_requests_have_a_reading_token_and_no_secrets(workflow: dict[Any, Any]) -> None:
     """Strangers start it by `pull_request` only, and only main may publish."""
     # YAML takes the word `on` for true.
@@ -39,11 +68,12 @@ def test_pull_requests_have_a_reading_token_and_no_secrets(workflow: dict[Any, A
     assert "secrets" not in TEXT.replace("no secrets", "")
     jobs = workflow["jobs"]
     privileged = {name for name, job in jobs.items() if "permissions" in job}
-    assert privileged == {"publish"}
-    assert jobs["publish"]["if"] == "github.event_name == 'push'"
+    assert privileged == {"tables", "publish"}
+    assert all(jobs[name]["if"] == "github.event_name == 'push'" for name in privileged)
+    assert jobs["tables"]["permissions"] == {"contents": "write"}
 
 
-def test_the_privileged_job_runs_nothing(workflow: dict[Any, Any]) -> None:
+def test_the_job_that_publishes_runs_nothing(workflow: dict[Any, Any]) -> None:
     """It deploys what another job has built: no checkout, no command, one action."""
     job = workflow["jobs"]["publish"]
     assert job["permissions"] == {"pages": "write", "id-token": "write"}
@@ -70,14 +100,56 @@ def test_records_are_verified_by_the_code_of_the_base(workflow: dict[Any, Any]) 
     assert job["steps"][-1]["env"] == {"PYTHONSAFEPATH": "1"}
 
 
-def test_every_job_checks_the_board(workflow: dict[Any, Any]) -> None:
-    """A board that is out of date fails; main builds and hands over the site."""
+def test_a_pull_request_needs_records_but_no_tables(workflow: dict[Any, Any]) -> None:
+    """Its board must come out, twice the same; two of them do not stand in each other's way."""
     job = workflow["jobs"]["board"]
-    assert commands(job)[1:] == ["cbo leaderboard build --check", "cbo leaderboard build"]
-    build, upload = job["steps"][-2:]
-    assert build["if"] == upload["if"] == "github.event_name == 'push'"
-    assert upload["with"]["path"] == "leaderboard/site"
-    assert workflow["jobs"]["publish"]["needs"] == "board"
+    assert job["if"] == "github.event_name == 'pull_request'"
+    assert commands(job)[1:] == ["cbo leaderboard build", "cbo leaderboard build --check"]
+
+
+def test_main_builds_the_tables_and_the_site(workflow: dict[Any, Any]) -> None:
+    """With the code of main and without any optimizer: nothing is run but the board."""
+    job = workflow["jobs"]["tables"]
+    install, build, check, push = commands(job)
+    assert install == "python -m pip install --constraint constraints.txt ."
+    assert (build, check) == ("cbo leaderboard build", "cbo leaderboard build --check")
+    assert {line.split()[0] for line in push.splitlines()} == {"git", "}"}
+    assert job["steps"][0]["with"] == {"ref": "main"}
+    assert job["steps"][-1]["with"]["path"] == "leaderboard/site"
+    assert workflow["jobs"]["publish"]["needs"] == "tables"
+    assert workflow["concurrency"]["cancel-in-progress"] == (
+        "${{ github.event_name == 'pull_request' }}"
+    )
+
+
+@on_linux
+def test_tables_are_committed_if_they_have_changed(
+    workflow: dict[Any, Any], tmp_path: Path
+) -> None:
+    """The command of the job, with a real remote: once, alone, and on top of a later commit."""
+    push = commands(workflow["jobs"]["tables"])[-1]
+    origin, checkout, other = tmp_path / "origin", tmp_path / "checkout", tmp_path / "other"
+    git(tmp_path, "init", "--bare", "--initial-branch=main", "origin")
+    git(tmp_path, "clone", "origin", "other")
+    (other / "leaderboard").mkdir()
+    for name in ("README.md", "scores.json"):
+        (other / "leaderboard" / name).write_text("old")
+    commit(other, "published")
+    git(other, "push", "origin", "HEAD:main")
+    git(tmp_path, "clone", "--depth", "1", origin.as_uri(), "checkout")
+    assert bash(push, checkout).returncode == 0
+    assert git(origin, "log", "--format=%s", "main").split("\n")[:-1] == ["published"]
+    (other / "elsewhere").write_text("later")
+    commit(other, "later")
+    git(other, "push", "origin", "HEAD:main")
+    (checkout / "leaderboard" / "README.md").write_text("new")
+    (checkout / "leaderboard" / "beside").write_text("not to be committed")
+    done = bash(push, checkout)
+    assert done.returncode == 0, done.stderr
+    subjects = git(origin, "log", "--format=%s", "main").split("\n")[:-1]
+    assert subjects == ["results: Build the board from its records", "later", "published"]
+    changed = git(origin, "diff", "--name-only", "main~1", "main")
+    assert changed == "leaderboard/README.md\n"
 
 
 def test_actions_are_pinned_by_commit(workflow: dict[Any, Any]) -> None:
@@ -85,50 +157,48 @@ def test_actions_are_pinned_by_commit(workflow: dict[Any, Any]) -> None:
     used = [
         step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step
     ]
-    assert len(used) == 7
+    assert len(used) == 9
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action in used)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the workflow runs on Linux")
+@on_linux
 def test_changed_and_removed_records_are_told_apart(
     workflow: dict[Any, Any], tmp_path: Path
 ) -> None:
     """The commands of the job, in a real repository with a merge, odd names among the files."""
-    _, which, kept, verify = commands(workflow["jobs"]["records"])
+    _, which, kept, marks, verify = commands(workflow["jobs"]["records"])
     repository = tmp_path / "submission"
     runs = repository / "leaderboard" / "runs" / "toy-2d-v1"
     runs.mkdir(parents=True)
-
-    def git(*words: str) -> None:
-        name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        subprocess.run([GIT, *name, *words], cwd=repository, check=True, capture_output=True)
-
-    def commit(text: str) -> None:
-        git("add", "--all")
-        git("commit", "--message", text)
-
-    git("init", "--initial-branch=main")
+    git(repository, "init", "--initial-branch=main")
     for name in ("old.jsonl", "gone.jsonl", "same.jsonl"):
         (runs / name).write_text(name)
-    commit("published")
-    git("switch", "--create", "submission")
+    commit(repository, "published")
+    git(repository, "switch", "--create", "submission")
     (runs / "gone.jsonl").unlink()
     (runs / "old.jsonl").write_text("changed")
     for name in ("new.jsonl", "with space.jsonl", "line\nbreak.jsonl"):
         (runs / name).write_text("new")
     (repository / "README.md").write_text("elsewhere")
-    commit("submitted")
-    git("switch", "main")
-    git("merge", "--no-ff", "submission")
-    subprocess.run([BASH, "-e", "-c", which], cwd=tmp_path, check=True)
+    commit(repository, "submitted")
+    git(repository, "switch", "main")
+    git(repository, "merge", "--no-ff", "submission")
+    assert bash(which, tmp_path).returncode == 0
     folder = "leaderboard/runs/toy-2d-v1"
     changed = {f"{folder}/{n}.jsonl" for n in ("old", "new", "with space", "line\nbreak")}
     assert set((tmp_path / "changed").read_text().split("\0")[:-1]) == changed
     assert (tmp_path / "removed").read_text() == f"{folder}/gone.jsonl\0"
-    assert subprocess.run([BASH, "-e", "-c", kept], cwd=tmp_path, check=False).returncode == 1
+    assert bash(kept, tmp_path).returncode == 1
+    assert bash(marks, tmp_path).returncode == 0
     # In place of `cbo verify` a command that writes down what it is given.
     told = shlex.split(verify.replace("cbo verify", "printf '%s\\0'"))
     done = subprocess.run(told, cwd=repository, check=True, capture_output=True, text=True)
     given = done.stdout.split("\0")
     assert given[:3] == ["--against", "../suite/leaderboard/runs", "--"]
     assert set(given[3:-1]) == changed
+    # A mark that its own author sets is worth nothing.
+    (repository / "leaderboard" / "verified.json").write_text('{"toy-2d-v1/new": "0"}')
+    commit(repository, "marked")
+    done = bash(marks, tmp_path)
+    assert done.returncode == 1
+    assert "verified.json is written on main by a maintainer" in done.stdout
