@@ -2,7 +2,8 @@
 
 `make_board` is a pure function of records and references; `encode_board` writes it as the text of
 `leaderboard/scores.json`. What is missing is None, never NaN. Floats are rounded to ten digits (the
-curves to six), so that two machines that round differently in the last place write the same file.
+curves to six, that of the paper's score to six of its distance to the best known value), so that
+two machines that round differently in the last place write the same file.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def _row(
 ) -> ProblemRow:
     """Describe one optimizer on one problem."""
     entry, reference = gathered.entries[optimizer], gathered.reference
-    runs, finals = entry.runs, entry.finals
+    runs, finals, best = entry.runs, entry.finals, reference.best if reference else None
     traces = np.stack([run.trace for run in runs])
     paper_mean, paper_error = mean_and_error(np.where(np.isnan(traces), default, traces))
     regret_mean = regret_error = np.full(traces.shape[1], np.nan)
@@ -231,7 +231,7 @@ def _row(
         provisional=len(runs) < FULL_RUNS,
         versions={name: ", ".join(sorted(found)) for name, found in entry.versions.items()},
         curves=Curves(
-            paper_mean=tidy_list(paper_mean, CURVE_DIGITS),
+            paper_mean=[tidy_near(mean, best) for mean in paper_mean],
             paper_error=tidy_list(paper_error, CURVE_DIGITS),
             regret_mean=tidy_list(regret_mean, CURVE_DIGITS),
             regret_error=tidy_list(regret_error, CURVE_DIGITS),
@@ -258,6 +258,19 @@ def rounded(value: float, digits: int = DIGITS) -> float:
 def tidy(value: float, digits: int = DIGITS) -> float | None:
     """Round a number; None for what is not finite."""
     return rounded(value, digits) if math.isfinite(value) else None
+
+
+def tidy_near(value: float, best: float | None) -> float | None:
+    """Round a number of a curve so that its distance to the best known value keeps the digits too.
+
+    A log axis shows the distance, and of 2996.35 - 2996.348165 no digit is right.
+    """
+    if value == best:
+        return best
+    lost = 0
+    if best is not None and 0 < abs(value - best) < abs(value):
+        lost = math.ceil(math.log10(abs(value / (value - best))))
+    return tidy(value, CURVE_DIGITS + lost)
 
 
 def tidy_list(values: Iterable[float], digits: int = DIGITS) -> list[float | None]:

@@ -226,6 +226,21 @@ def test_a_row_by_hand() -> None:
     assert (problem.dim, problem.num_constraints, problem.family) == (1, 1, "some")
 
 
+@given(st.floats(1e-9, 1e4))
+@CASES
+def test_curves_keep_the_distance_to_the_best_known_value(distance: float) -> None:
+    """A log axis shows it: six digits of the value alone would be those of 2996.35."""
+    best = 2996.34816496855
+    reference = msgspec.structs.replace(REFERENCE, best=best, worst=1e5, level=5e3)
+    board = make_board(
+        [make([best + distance]), make([best], optimizer="b")], {PROBLEMS[0]: reference}
+    )
+    for name, value in (("some", best + distance), ("b", best)):
+        (shown,) = rows_of(board)[name].curves.paper_mean
+        assert shown is not None
+        assert shown - best == pytest.approx(value - best, rel=6e-6, abs=1e-12)
+
+
 def test_optimizers_are_tested_against_the_best() -> None:
     """Twelve paired runs that one always wins; the control is tested against nobody."""
     records = [
