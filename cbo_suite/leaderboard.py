@@ -11,6 +11,7 @@ import msgspec
 
 from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow, Range, encode_board
 from cbo_suite.errors import RecordError
+from cbo_suite.numerals import number, row_texts
 from cbo_suite.ranking import make_board
 from cbo_suite.records import Record, read_records
 from cbo_suite.references import load_references
@@ -149,16 +150,17 @@ def ranking_rows(board: Board) -> list[tuple[str, ...]]:
 
 def problem_rows(problem: ProblemBoard) -> list[tuple[str, ...]]:
     """Write out the scores on one problem, in the order of `PROBLEM_COLUMNS`."""
+    texts = row_texts(problem)
     return [
         (
             row.optimizer,
-            number(row.paper_mean),
-            number(row.paper_error),
-            number(row.best),
-            number(row.median),
-            number(row.worst),
+            texts[row.optimizer].paper,
+            texts[row.optimizer].error or "NA",
+            texts[row.optimizer].best,
+            texts[row.optimizer].median,
+            texts[row.optimizer].worst,
             f"{row.feasible_runs}/{row.runs}",
-            number(row.evaluations_to_feasible),
+            _fixed(row.evaluations_to_feasible),
             number(row.regret),
             _fixed(row.anytime),
             number(row.p_value, digits=2),
@@ -166,11 +168,6 @@ def problem_rows(problem: ProblemBoard) -> list[tuple[str, ...]]:
         )
         for row in problem.rows
     ]
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number with so many digits, and what is missing as NA."""
-    return "NA" if value is None else f"{value:.{digits}g}"
 
 
 def markdown(board: Board) -> str:
@@ -206,7 +203,7 @@ def _notes(row: OverallRow | ProblemRow) -> str:
 
 
 def _fixed(value: float | None) -> str:
-    """Write a score of 0 to 100."""
+    """Write a number with one decimal, and what is missing as NA."""
     return "NA" if value is None else f"{value:.1f}"
 
 

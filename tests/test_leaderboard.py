@@ -16,7 +16,7 @@ from cbo_suite.leaderboard import (
     RANKING_COLUMNS,
     build_board,
     markdown,
-    number,
+    problem_rows,
     ranking_rows,
     read_folder,
     read_verified,
@@ -126,9 +126,18 @@ def test_the_ranking_has_a_cell_for_every_column(runs: Path) -> None:
     assert first[-1] == "provisional"
 
 
-def test_what_is_missing_is_written_na() -> None:
-    """Also a zero is a number."""
-    assert (number(None), number(0.0), number(1234567.0)) == ("NA", "0", "1.235e+06")
+def test_tables_show_what_they_rank_by() -> None:
+    """Two rows that differ in the seventh digit only, and what is missing."""
+    records = [
+        make([value + 1e-4 * seed], optimizer=name, seed=seed, problem="speed-reducer-7d-v1")
+        for name, value in (("a", 2996.3485), ("b", 2996.3495))
+        for seed in range(3)
+    ] + [make([None], optimizer="c", problem="speed-reducer-7d-v1")]
+    (problem,) = make_board(records, load_references()).problems
+    a, b, c = (row[1:6] for row in problem_rows(problem))
+    assert a == ("2996.348600", "5.8e-5", "2996.3485", "2996.3486", "2996.3487")
+    assert b == ("2996.349600", "5.8e-5", "2996.3495", "2996.3496", "2996.3497")
+    assert c == ("2996.3497", "NA", "NA", "NA", "NA")
 
 
 def test_names_cannot_break_the_page() -> None:

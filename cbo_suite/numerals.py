@@ -1,0 +1,93 @@
+"""Numbers as tables write them: short, but never so short that they hide what they tell."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cbo_suite.board import ProblemBoard
+
+MOST_DIGITS = 10
+
+
+class RowTexts(NamedTuple):
+    """The values of one optimizer on a problem as text.
+
+    Attributes:
+        paper: Final mean under the paper's rule.
+        error: Its standard error, "" if there is none.
+        best: Best final value.
+        median: Median final value.
+        worst: Worst final value.
+    """
+
+    paper: str
+    error: str
+    best: str
+    median: str
+    worst: str
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number with so many digits (whole ones are kept), and what is missing as NA.
+
+    A larger number never looks smaller: an interval written so contains what it contained.
+    """
+    if value is None or math.isnan(value):
+        return "NA"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    if not 1e-3 <= abs(value) < 1e6:
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.{max(0, digits - 1 - _magnitude(value))}f}"
+
+
+def measured(mean: float | None, error: float | None) -> str:
+    """Write a mean down to the second digit of its standard error, without one six digits."""
+    if not mean or not error:
+        return number(mean, 6)
+    digits = _magnitude(mean) - _magnitude(error) + 2
+    return number(mean, min(max(digits, 1), MOST_DIGITS))
+
+
+def apart(values: Iterable[float | None]) -> dict[float | None, str]:
+    """Write numbers with four digits, or with as many more as tell different ones apart."""
+    left = set(values)
+    texts: dict[float | None, str] = {}
+    for digits in range(4, MOST_DIGITS + 1):
+        written = {value: number(value, digits) for value in left}
+        shared = Counter(written.values())
+        alone = {value: text for value, text in written.items() if shared[text] == 1}
+        texts |= written if digits == MOST_DIGITS else alone
+        left -= texts.keys()
+    return texts
+
+
+def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
+    """Write the values of each optimizer on a problem, so that different ones look different."""
+    finals = apart(value for row in problem.rows for value in (row.best, row.median, row.worst))
+    means = apart(row.paper_mean for row in problem.rows)
+    return {
+        row.optimizer: RowTexts(
+            paper=(
+                measured(row.paper_mean, row.paper_error)
+                if row.paper_error
+                else means[row.paper_mean]
+            ),
+            error="" if row.paper_error is None else number(row.paper_error, 2),
+            best=finals[row.best],
+            median=finals[row.median],
+            worst=finals[row.worst],
+        )
+        for row in problem.rows
+    }
+
+
+def _magnitude(value: float) -> int:
+    """Return the place of a number's first digit: 0 for ones, -1 for tenths."""
+    return math.floor(math.log10(abs(value)))
