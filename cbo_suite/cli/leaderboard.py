@@ -83,7 +83,13 @@ def _titles() -> dict[str, str]:
 
     What other packages register is left out: the site is the same whatever is installed.
     """
-    from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
+    from cbo_suite.registry import (
+        OWN_PACKAGE,
+        OptimizerInfo,
+        ProblemInfo,
+        list_optimizers,
+        list_problems,
+    )
 
-    known = [*list_problems(), *list_optimizers()]
+    known: list[ProblemInfo | OptimizerInfo] = [*list_problems(), *list_optimizers()]
     return {entry.id: entry.title for entry in known if entry.package == OWN_PACKAGE}
