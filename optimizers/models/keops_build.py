@@ -82,7 +82,8 @@ def ensure_built(signature: str, warm_up: Callable[[], object]) -> None:
             # Whoever made the mark died before the end: half a library may lie here.
             pykeops.clean_pykeops()
         if not complete.exists():
-            LOGGER.info("KeOps compiles its kernels once (about a minute) for %s", signature)
+            # Logged as a warning: whoever waits for a minute is to know why, logging set up or not.
+            LOGGER.warning("KeOps compiles its kernels once (about a minute) for %s", signature)
             started.touch()
         try:
             warm_up()
@@ -139,6 +140,6 @@ def _locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            LOGGER.info("another process compiles the kernels of KeOps: waiting for it")
+            LOGGER.warning("another process compiles the kernels of KeOps: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

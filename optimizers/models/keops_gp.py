@@ -90,11 +90,13 @@ class KeopsGP:
         columns = max(1, CHUNK_ELEMENTS // self.x.shape[0])
         means, variances = [], []
         for index, kernel in enumerate(self.kernels):
-            crosses = [kernel(self.x, part) for part in torch.split(points, columns)]
-            means.append(torch.cat([self.weights[index] @ cross for cross in crosses]))
-            explained = [(cross * self.solve(index, cross)).sum(0) for cross in crosses]
-            variances.append((kernel.variance - torch.cat(explained)).clamp_min(0.0))
-        return self.mean[:, None] + torch.stack(means), torch.stack(variances)
+            for part in torch.split(points, columns):
+                cross = kernel(self.x, part)
+                means.append(self.mean[index] + self.weights[index] @ cross)
+                explained = (cross * self.solve(index, cross)).sum(0)
+                variances.append((kernel.variance - explained).clamp_min(0.0))
+        shape = len(self.kernels), points.shape[0]
+        return torch.cat(means).view(shape), torch.cat(variances).view(shape)
 
 
 class KeopsDraws:

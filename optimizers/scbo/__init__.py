@@ -97,7 +97,7 @@ class SCBO:
         for name, value in (("n_init", n_init), ("num_candidates", num_candidates)):
             if value is not None and value < 1:
                 raise InvalidTask(f"{name} must be at least 1, or None, got {value}")
-        self._space, self._budget, self._batch_size, self._seed = space, budget, batch_size, seed
+        self._space, self._batch_size, self._seed = space, batch_size, seed
         self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
         share = PERTURBED_VARIABLES / space.dim if perturbation and trust_region else 1.0
@@ -254,7 +254,7 @@ class SCBO:
         objective, violation = archive.objective, self._violation()
         if self._noisy:
             objective, violation = self._posterior_values(model)
-            self._judge(objective, violation, RELATIVE_GAIN)
+            self._judge(objective, violation, RELATIVE_GAIN * float(model.scale[0]))
             if region is not self._region:
                 return None
         centre = region.centre(objective, violation)
@@ -270,10 +270,10 @@ class SCBO:
             generator,
             self._probability,
         )
-        best = None
-        if violation[centre] == 0.0:
-            transformed = self._transform.objective(archive.objective[members])
-            best = float(transformed[members.index(centre)])
+        if not self._noisy:
+            objective = np.full(len(archive), np.inf)
+            objective[members] = self._transform.objective(archive.objective[members])
+        best = float(objective[centre]) if violation[centre] == 0.0 else None
         chosen, feasible = self._acquisition.choose(
             model, self._surrogate.tensor(points), n, best, generator
         )
@@ -304,9 +304,8 @@ class SCBO:
         mean, deviation = model.predict(surrogate.tensor(archive.x))
         scaled = -mean[1:] / np.maximum(deviation[1:], 1e-12)
         log_feasible = log_ndtr(scaled).sum(axis=0)
-        if any(value > 0.0 for value in model.constants):
-            log_feasible = np.full_like(log_feasible, -np.inf)
-        credible = log_feasible >= np.log1p(-self._delta)
+        violated = any(value > 0.0 for value in model.constants)
+        credible = (log_feasible >= np.log1p(-self._delta)) & (not violated)
         if credible.any():
             return best_index(np.where(credible, mean[0], np.inf), np.zeros(len(archive)))
         return best_index(mean[0], -log_feasible)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cbo_suite.errors import MissingExtra
 from cbo_suite.optimizers.models.batch_gp import BatchGP, kernels
 from cbo_suite.optimizers.models.cholesky import Factor, extend, factorise
 from cbo_suite.optimizers.models.fit import (
@@ -19,6 +21,7 @@ from cbo_suite.optimizers.models.fit import (
     restart_parameters,
     revive,
 )
+from cbo_suite.optimizers.models.keops_build import load_keops
 from cbo_suite.optimizers.models.transforms import (
     Standardized,
     bilog,
@@ -121,7 +124,8 @@ class Surrogate:
             kind: "dense", "keops", or "auto" by size.
         """
         self._bounds, self._transform, self._like, self._kind = bounds, transform, like, kind
-        self._parameters = default_parameters(num_constraints + 1, dim, bounds, like).clone()
+        self._default = default_parameters(num_constraints + 1, dim, bounds, like)
+        self._parameters = self._default.clone()
         # Numbers of data at which the factors were made and then extended.
         self._built: list[int] = []
         self._factors: list[Factor] = []
@@ -149,7 +153,9 @@ class Surrogate:
     def _is_matrix_free(self, y: Tensor) -> bool:
         """Whether models of outputs `(b, n)` are to do without Cholesky factors."""
         size = y.shape[0] * y.shape[1] ** 2 * y.element_size()
-        return self._kind == "keops" or (self._kind == "auto" and size > MOST_DENSE_BYTES)
+        if self._kind == "auto" and size > MOST_DENSE_BYTES:
+            self._kind = _keops_or_dense(size)
+        return self._kind == "keops"
 
     def _dense(self, x: Tensor, y: Tensor, varying: list[int]) -> BatchGP:
         """Exact models of inputs `(n, d)` and outputs `(b, n)`."""
@@ -163,6 +169,7 @@ class Surrogate:
         # Not at the top: KeOps takes seconds to import, and few runs need it.
         from cbo_suite.optimizers.models import keops_gp
 
+        self._factors = []
         grown = not self._built or len(x) >= REFIT_GROWTH * self._built[0]
         if grown or varying != self._varying:
             best, _ = keops_gp.fit(x, y, self._parameters[varying], self._bounds)
@@ -221,9 +228,27 @@ class Surrogate:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` described; the factors are made again when needed."""
-        self._parameters = self.tensor(np.array(state["parameters"], dtype=float)) / QUANTA
+        stored = self.tensor(np.array(state["parameters"], dtype=float)) / QUANTA
         self._built = list(state["built"])
         self._varying, self._factors = list(state["varying"]), []
+        # What was never fitted is not rounded either.
+        self._parameters = self._default.clone()
+        self._parameters[self._varying] = stored[self._varying]
+
+
+def _keops_or_dense(size: int) -> str:
+    """The kind of models whose Cholesky factors would take so many bytes: a run is not to end."""
+    try:
+        load_keops()
+    except MissingExtra as missing:
+        warnings.warn(
+            f"the models take {size / 1e9:.1f} GB and grow with the square of the data, since "
+            f"{missing}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return "dense"
+    return "keops"
 
 
 def _dear(count: int, varying: list[int]) -> bool:

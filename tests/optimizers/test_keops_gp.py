@@ -269,6 +269,17 @@ def test_large_models_are_matrix_free(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not optimizer._surrogate._factors
 
 
+def test_large_models_stay_dense_where_keops_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has grown large goes on, and says what it lacks."""
+    monkeypatch.setattr(surrogate, "MOST_DENSE_BYTES", 0)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    optimizer = begun(count=8)
+    with pytest.warns(RuntimeWarning, match=r"GB and grow .* install g\+\+"):
+        optimizer.ask()
+    assert optimizer._surrogate._factors
+
+
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """KeOps itself would only fail later, on an import."""
     monkeypatch.setenv("PATH", "")

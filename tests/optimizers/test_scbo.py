@@ -171,6 +171,31 @@ def test_resuming_before_the_first_ask() -> None:
     assert original.get_state()["told_first"] == 6
 
 
+def test_resuming_before_a_fit_in_ten_dimensions() -> None:
+    """A first fit ends where its start leads it, so the start must come back to the last digit."""
+    space = Space(np.full(10, -5.0), np.full(10, 10.0), 2)
+
+    def evaluate(x: Array) -> Evaluation:
+        # The second constraint is the same at the first points.
+        late = np.maximum(x[:, 1] - 4.0, 0.0) - 1.0
+        return Evaluation(np.cos(x).sum(axis=1), np.column_stack([x.sum(axis=1), late]))
+
+    x = design(12, space)
+    x[:6, 1] = 0.0
+    original, resumed = make(space), make(space)
+    for optimizer in (original, resumed):
+        optimizer.tell(x[:6], evaluate(x[:6]))
+    resumed.set_state(json.loads(json.dumps(original.get_state())))
+    np.testing.assert_array_equal(original.ask(), resumed.ask())
+    # Once more, cut when the models of objective and first constraint are fitted.
+    again = make(space)
+    again.tell(x[:6], evaluate(x[:6]))
+    again.set_state(json.loads(json.dumps(original.get_state())))
+    for optimizer in (original, again):
+        optimizer.tell(x[6:], evaluate(x[6:]))
+    np.testing.assert_array_equal(original.ask(), again.ask())
+
+
 def test_state_is_small() -> None:
     """It holds no data: its size does not grow with their number."""
     optimizer = begun()
@@ -283,6 +308,35 @@ def test_noisy_recommendation_if_nothing_is_credible() -> None:
     optimizer = begun(evaluate, noisy=True)
     advance(optimizer, 3, evaluate=evaluate)
     SPACE.validate(optimizer.recommend()[None])
+
+
+def test_noisy_recommendation_beside_a_constant_violation() -> None:
+    """A constraint that is violated everywhere leaves the others to decide."""
+
+    def evaluate(x: Array) -> Evaluation:
+        values = bowl(x)
+        return Evaluation(
+            values.objective, np.column_stack([values.constraints[:, 0], 0 * x[:, 0] + 3])
+        )
+
+    optimizer = begun(evaluate, count=20, noisy=True)
+    assert bowl(optimizer.recommend()[None]).constraints[0, 0] < 0.0
+
+
+@pytest.mark.parametrize("copula", [True, False])
+def test_noisy_runs_do_not_depend_on_the_unit(copula: bool) -> None:
+    """What counts as a success is a share of what the objective varies by."""
+
+    def scaled(x: Array) -> Evaluation:
+        values = bowl(x)
+        return Evaluation(2.0**-10 * values.objective, values.constraints)
+
+    lengths = []
+    for evaluate in (bowl, scaled):
+        optimizer = begun(evaluate, noisy=True, copula=copula)
+        advance(optimizer, 12, evaluate=evaluate)
+        lengths.append(optimizer.inspect()["length"])
+    assert lengths[0] == lengths[1]
 
 
 def test_noisy_regions_shrink_and_restart_too() -> None:
