@@ -47,13 +47,15 @@ def finite_objective(values: Array) -> Array:
 
 
 def finite_constraints(values: Array) -> Array:
-    """Replace what is not finite in `(n, m)` by the worst value seen of that constraint.
+    """Replace what is not finite in `(n, m)` by a violation of the constraint's own size.
 
-    A value that could not be computed counts as violated, so the stand-in is at least 1.
+    A value that could not be computed counts as violated, by the largest magnitude that the
+    constraint has had (1 before it had any but 0).
     """
     finite = np.isfinite(values)
-    worst = np.max(np.where(finite, values, 1.0), axis=0, initial=1.0)
-    cleaned: Array = np.clip(np.where(finite, values, worst), -LARGEST, LARGEST)
+    largest = np.abs(values).max(axis=0, where=finite, initial=0.0)
+    violated = np.where(largest > 0.0, largest, 1.0)
+    cleaned: Array = np.clip(np.where(finite, values, violated), -LARGEST, LARGEST)
     return cleaned
 
 

@@ -74,11 +74,13 @@ class Acquisition:
         """
         if self._kind == "ei":
             # Draws without randomness are posterior means, which a batch takes as observed.
+            # A constraint that is constant favours no candidate.
             objective, *constraints = _draws(model, candidates, 1, None)
             chosen = improvement.select(objective, constraints, best_feasible, count)
             return chosen.cpu().numpy(), []
         pathwise = self._is_pathwise(model, candidates)
         objective, *constraints = _draws(model, candidates, count, generator, pathwise)
+        constraints += [Constant(candidates, count, value) for value in model.constants]
         tests = candidates.shape[0] * count * (1 + len(constraints))
         picked = thompson.select(objective, constraints, certainty(tests))
         return picked.chosen.cpu().numpy(), picked.feasible.tolist()
@@ -96,7 +98,7 @@ def _draws(
     generator: np.random.Generator | None,
     pathwise: bool = False,
 ) -> list[Draws]:
-    """Draws of the objective and of all constraints, in units of the transformed observations."""
+    """Draws of the objective and the constraints that vary, in transformed units."""
     draws: list[Draws] = []
     for index in range(len(model.scale)):
         place = float(model.offset[index]), float(model.scale[index])
@@ -109,4 +111,4 @@ def _draws(
             draws.append(PathwiseDraws(model.dense, index, candidates, count, generator, *place))
         else:
             draws.append(JointDraws(model.dense, index, candidates, count, generator, *place))
-    return [*draws, *(Constant(candidates, count, value) for value in model.constants)]
+    return draws

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cbo_suite.errors import InvalidTask
 from cbo_suite.protocols import Array, Evaluation, Space
 
 
@@ -50,8 +51,15 @@ class Archive:
         self.pending.extend(Asked(row, region, from_model) for row in x.tolist())
 
     def tell(self, x: Array, evaluation: Evaluation) -> list[Asked | None]:
-        """Take in results and say of each what was asked, None if it never was."""
+        """Take in results and say of each what was asked, None if it never was.
+
+        Raises:
+            InvalidTask: A point is not made of finite numbers.
+        """
         x = np.array(x, dtype=float)
+        if not np.isfinite(x).all():
+            row = x[~np.isfinite(x).all(axis=1)][0]
+            raise InvalidTask(f"tell needs points of finite numbers, got {row.tolist()}")
         self.x = np.concatenate([self.x, np.clip(self._space.to_unit(x), 0.0, 1.0)])
         self.objective = np.concatenate([self.objective, evaluation.objective])
         self.constraints = np.concatenate([self.constraints, evaluation.constraints])

@@ -93,7 +93,9 @@ def select(objective: Draws, constraints: Sequence[Draws], certainty: float) -> 
         first = without[:1]
         free = torch.ones_like(free)
         free[chosen[: int(first)]] = False
-        contenders[:, first] = _least_violation(constraints, free, first, certainty)
+        left = _least_violation(constraints, free, first, certainty)
+        # Draws that are no numbers rule out every candidate: any will do.
+        contenders[:, first] = left if bool(left.any()) else free[:, None]
 
 
 def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: float) -> Tensor:

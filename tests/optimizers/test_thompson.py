@@ -63,6 +63,13 @@ def test_ties_in_violation_are_broken_by_the_objective() -> None:
     assert chosen(Known([[3.0], [1.0], [0.0], [2.0]]), [constant, varying]) == [1]
 
 
+def test_draws_that_are_no_numbers_do_not_hang() -> None:
+    """Broken models choose somehow, no candidate twice."""
+    nothing = Known(np.full((5, 3), np.nan))
+    assert len(set(chosen(nothing, [nothing]))) == 3
+    assert len(set(chosen(Known(np.ones((5, 3))), [nothing]))) == 3
+
+
 def test_without_constraints_the_objective_decides() -> None:
     """No constraints at all: every candidate is feasible."""
     selection = select(Known([[3.0, 0.0], [1.0, 4.0]]), [], certainty(100))

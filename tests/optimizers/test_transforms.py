@@ -61,10 +61,10 @@ def test_objective_that_is_not_finite_counts_as_worst() -> None:
 
 
 def test_constraint_that_is_not_finite_counts_as_violated() -> None:
-    """The stand-in is the worst value of that constraint, and at least 1."""
-    values = np.array([[np.nan, -5.0], [-2.0, np.inf], [9.0, -1.0]])
+    """By the largest magnitude that the constraint has had, whatever its unit."""
+    values = np.array([[np.nan, -5e-4, 0.0], [-2.0, np.inf, np.nan], [9.0, -1e-4, 0.0]])
     np.testing.assert_array_equal(
-        finite_constraints(values), [[9.0, -5.0], [-2.0, 1.0], [9.0, -1.0]]
+        finite_constraints(values), [[9.0, -5e-4, 0.0], [-2.0, 5e-4, 1.0], [9.0, -1e-4, 0.0]]
     )
 
 
