@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from cbo_suite.optimizers.models.global_surrogate import SMALLEST_DEVIATION
+from cbo_suite.optimizers.models.improvement import log_improvement
 from cbo_suite.optimizers.models.joint import JointDraws
-from cbo_suite.optimizers.scbo.improvement import log_improvement
-from cbo_suite.optimizers.scbo.surrogate import Model
+from cbo_suite.optimizers.models.surrogate import Model
 
 # Numbers that the Cholesky rows of all models at all candidates may take, 1 GB of float64.
 MOST_ELEMENTS = 1 << 27

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.global_surrogate import Posterior
-from cbo_suite.optimizers.scbo.surrogate import Surrogate, Transform
+from cbo_suite.optimizers.models.surrogate import Surrogate, Transform
 from cbo_suite.protocols import Array, Evaluation, Space
 
 

@@ -18,8 +18,8 @@ from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.augmented_lagrangian import Multipliers
 from cbo_suite.optimizers.global_optimizer import GlobalOptimizer, on_arrays
 from cbo_suite.optimizers.models.global_surrogate import Posterior
+from cbo_suite.optimizers.models.surrogate import Transform
 from cbo_suite.optimizers.models.transforms import standardize
-from cbo_suite.optimizers.scbo.surrogate import Transform
 from cbo_suite.optimizers.search import maximise, spread_points
 from cbo_suite.optimizers.slack_improvement import (
     exact_expected_improvement,

@@ -17,6 +17,7 @@ from scipy.special import log_ndtr
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
+from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
 from cbo_suite.optimizers.scbo.acquisition import Acquisition
 from cbo_suite.optimizers.scbo.archive import Archive
 from cbo_suite.optimizers.scbo.candidates import (
@@ -26,7 +27,6 @@ from cbo_suite.optimizers.scbo.candidates import (
     sobol,
 )
 from cbo_suite.optimizers.scbo.region import Region
-from cbo_suite.optimizers.scbo.surrogate import Model, Surrogate, Transform
 from cbo_suite.optimizers.scbo.trust_region import RELATIVE_GAIN, TrustRegion, best_index
 from cbo_suite.protocols import Array, Evaluation, Space
 

@@ -10,8 +10,8 @@ from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 from cbo_suite.optimizers.models.pathwise import PathwiseDraws
+from cbo_suite.optimizers.models.surrogate import Model
 from cbo_suite.optimizers.scbo import improvement, thompson
-from cbo_suite.optimizers.scbo.surrogate import Model
 from cbo_suite.optimizers.scbo.thompson import Constant, Draws
 
 ACQUISITIONS = ("ts", "ei")

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from cbo_suite.optimizers.models.fit import NOISE_FREE
+from cbo_suite.optimizers.models.surrogate import Transform
 from cbo_suite.optimizers.scbo import SCBO
-from cbo_suite.optimizers.scbo.surrogate import Transform
 from cbo_suite.protocols import Array, Space
 
 # GPyTorch imports KeOps, which prints that there is no GPU.

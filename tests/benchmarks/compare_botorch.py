@@ -19,9 +19,9 @@ import torch
 
 import cbo_suite
 from cbo_suite.design import initial_design
+from cbo_suite.optimizers.models.surrogate import Transform
 from cbo_suite.optimizers.scbo import SCBO
 from cbo_suite.optimizers.scbo.candidates import candidate_count, candidates
-from cbo_suite.optimizers.scbo.surrogate import Transform
 from cbo_suite.optimizers.scbo.trust_region import TrustRegion
 from cbo_suite.protocols import Array, Evaluation
 from tests.benchmarks.batch_gp_table import table_rows

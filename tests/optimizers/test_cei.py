@@ -21,7 +21,7 @@ from cbo_suite.optimizers.believer import (
 from cbo_suite.optimizers.cei import CEI
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.global_surrogate import Posterior
-from cbo_suite.optimizers.scbo.surrogate import Model, Surrogate, Transform
+from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
 from cbo_suite.protocols import Array, Evaluation, Space
 from cbo_suite.registry import optimizer_factory
 

@@ -9,8 +9,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from cbo_suite.optimizers.models.batch_gp import BatchGP
+from cbo_suite.optimizers.models.improvement import log_improvement
 from cbo_suite.optimizers.models.joint import JointDraws
-from cbo_suite.optimizers.scbo.improvement import log_improvement, log_score, select
+from cbo_suite.optimizers.scbo.improvement import log_score, select
 
 
 def posterior(index: int, draws: int = 1) -> JointDraws:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from cbo_suite.errors import InvalidTask, MissingExtra
+from cbo_suite.optimizers.models import surrogate
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.fit import NOISY, default_parameters
 from cbo_suite.optimizers.models.fit import fit as dense_fit
@@ -37,7 +38,6 @@ from cbo_suite.optimizers.models.keops_operator import (
     kernel_operator,
 )
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
-from cbo_suite.optimizers.scbo import surrogate
 from cbo_suite.optimizers.scbo.thompson import select
 from cbo_suite.protocols import Evaluation
 from tests.optimizers.scbo_runs import SPACE, advance, begun, bowl, design, make

@@ -138,7 +138,7 @@ def test_resumed_runs_go_on_bit_by_bit(
     cut: int, dear: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The data, and the state after an ask, are all that an optimizer needs, also in restarts."""
-    monkeypatch.setattr("cbo_suite.optimizers.scbo.surrogate.EXPENSIVE", dear)
+    monkeypatch.setattr("cbo_suite.optimizers.models.surrogate.EXPENSIVE", dear)
 
     def evaluate(x: Array) -> Evaluation:
         return bowl(np.round(x, 1))  # plateaus, so that regions end

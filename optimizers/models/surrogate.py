@@ -1,4 +1,4 @@
-"""The models of a trust region: transforms, hyperparameters, and when they are fitted again."""
+"""The models of all functions: transforms, hyperparameters, and when they are fitted again."""
 
 from __future__ import annotations
 
