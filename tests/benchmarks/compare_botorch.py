@@ -115,6 +115,12 @@ def run(factory: type[SCBO], case: Case, seed: int, budget: int | None = None) -
     return Trajectory(x, evaluation, steps)
 
 
+def warm_up() -> None:
+    """Let BoTorch do what it does once only, so that no iteration pays for it."""
+    x = torch.rand(10, 2, dtype=torch.float64)
+    draw_one(fit_one(x, x.sum(-1)), x, 1)
+
+
 def rival_seconds(case: Case, trajectory: Trajectory, step: Step, seed: int) -> float:
     """Seconds of the rival for the iteration that ours made in `step`: same data, same box."""
     problem = cbo_suite.make_problem(case.problem)
@@ -129,6 +135,7 @@ def loop_rows(name: str, seed: int, counts: Sequence[int]) -> Iterator[Row]:
     """Seconds per iteration along one run of ours, and of the rival at some of its points."""
     case = CASES[name]
     trajectory = run(SCBO, case, seed, max(counts) + case.batch_size)
+    warm_up()
     rivals, ours = [], []
     for count in counts:
         step = next(step for step in trajectory.steps if step.told == count)
@@ -160,6 +167,7 @@ def vehicle_rows(seed: int, full: bool) -> Iterator[Row]:
     points, fitting = timed(ours.ask, VEHICLE_BATCH)
     ours.tell(points, problem.evaluate(points))
     _, keeping = timed(ours.ask, VEHICLE_BATCH)
+    warm_up()
     if full:
         rival = BotorchSCBO(space, budget=2000, batch_size=VEHICLE_BATCH, seed=seed)
         rival.tell(x, evaluation)
