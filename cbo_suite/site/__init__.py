@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cbo_suite.board import Board
+from cbo_suite.board import Board, encode_board
 from cbo_suite.files import write_whole
 from cbo_suite.site.pages import make_pages
 from cbo_suite.site.texts import Library, make_visible
@@ -32,6 +32,7 @@ def build(
         Path inside the site, with "/", to content. `index.html` is where to begin.
     """
     pages = make_pages(make_visible(board), Library(titles or {}, docs))
+    pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))
 

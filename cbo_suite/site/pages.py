@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from statistics import stdev
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from scipy.stats import t
 
 from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow
+from cbo_suite.numerals import RowTexts, measured, number, row_texts
 from cbo_suite.site.texts import (
     Library,
     as_json,
     fixed,
     interval,
-    number,
     page_name,
     sketch,
+    small_interval,
+    source_address,
     title_of,
 )
 
@@ -39,6 +42,10 @@ ASSETS = (
 SIZES = ((5, "up to 5"), (20, "6 to 20"), (60, "21 to 60"), (math.inf, "more than 60"))
 # Points of time that the tables beside the charts show.
 NUM_CHECKPOINTS = 8
+# Optimizers that the charts of a problem show before the reader chooses.
+NUM_LEADERS = 5
+# Largest degrees of freedom with a quantile of its own; beyond, Student's is nearly the normal one.
+MOST_FREEDOM = 100
 
 
 class Entry(NamedTuple):
@@ -47,15 +54,19 @@ class Entry(NamedTuple):
     Attributes:
         problem: The board of the problem.
         row: The row of the optimizer.
+        texts: Its values as text.
     """
 
     problem: ProblemBoard
     row: ProblemRow
+    texts: RowTexts
 
 
 def make_pages(board: Board, library: Library) -> dict[str, bytes]:
     """Make all files of the site, by their path in it."""
     environment = _environment()
+    environment.globals["source"] = source_address()
+    texts = {problem.problem: row_texts(problem) for problem in board.problems}
     made = {f"assets/{name}": _asset(name) for name in ASSETS}
 
     def add(path: str, template: str, **context: Any) -> None:
@@ -66,7 +77,7 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
 
     add("index.html", "index.html", library=library, **_ranking(board))
     add("problems.html", "problems.html", library=library)
-    add("compare.html", "compare.html", data=as_json(_outcomes(board)), names=_names(board))
+    add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
     for problem in board.problems:
         picture = library.picture(problem.family)
@@ -83,11 +94,18 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",
             data=as_json(_curves(problem)),
+            texts=texts[problem.problem],
+            leaders=NUM_LEADERS,
             checkpoints=_checkpoints(len(problem.evaluations)),
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
-        entries = list(_entries(board, name))
+        entries = [
+            Entry(problem, row, texts[problem.problem][name])
+            for problem in board.problems
+            for row in problem.rows
+            if row.optimizer == name
+        ]
         add(
             f"optimizer/{page_name(name)}.html",
             "optimizer.html",
@@ -111,7 +129,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, fixed=fixed, interval=interval, page=page_name)
+    environment.filters.update(
+        number=number,
+        measured=measured,
+        fixed=fixed,
+        interval=interval,
+        small_interval=small_interval,
+        page=page_name,
+    )
     return environment
 
 
@@ -127,19 +152,12 @@ def _names(board: Board) -> list[str]:
     return ranked + sorted(others)
 
 
-def _entries(board: Board, optimizer: str) -> Iterator[Entry]:
-    """Give an optimizer's rows, problem by problem."""
-    for problem in board.problems:
-        for row in problem.rows:
-            if row.optimizer == optimizer:
-                yield Entry(problem, row)
-
-
 def _ranking(board: Board) -> dict[str, Any]:
     """Gather what the ranking shows and what its filters need."""
     counted = [problem for problem in board.problems if problem.problem in board.counted]
     sizes = [_size(problem.dim) for problem in counted]
     data = {
+        "student": _student(),
         "problems": [
             {
                 "family": problem.family,
@@ -194,6 +212,7 @@ def _summary(problem: ProblemBoard, optimizer: str) -> dict[str, Any] | None:
     error = stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
     return {
         "anytime": row.anytime,
+        "interval": row.anytime_interval,
         "error": float(f"{error:.6g}"),
         "rank": None if row.paper_mean is None else row.paper_rank,
         "feasible": row.feasible_runs,
@@ -224,9 +243,14 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
     }
 
 
-def _outcomes(board: Board) -> list[dict[str, Any]]:
+def _student() -> list[float]:
+    """Return Student's 97.5 % quantiles for 1, 2, ... degrees of freedom."""
+    return [float(f"{t.ppf(0.975, freedom):.6g}") for freedom in range(1, MOST_FREEDOM + 1)]
+
+
+def _pairs(board: Board) -> dict[str, Any]:
     """Gather how every run ended, for the comparison of two optimizers."""
-    return [
+    problems = [
         {
             "id": problem.problem,
             "page": f"problem/{page_name(problem.problem)}.html",
@@ -243,6 +267,7 @@ def _outcomes(board: Board) -> list[dict[str, Any]]:
         }
         for problem in board.problems
     ]
+    return {"student": _student(), "problems": problems}
 
 
 def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -254,14 +279,14 @@ def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "interval": row.anytime_interval or (row.anytime, row.anytime),
             "seconds": row.seconds_per_evaluation,
         }
-        for problem, row in entries
+        for problem, row, _ in entries
     ]
 
 
 def _versions(entries: Sequence[Entry]) -> dict[str, str]:
     """Join the versions of all rows: package to its versions, each once, in order."""
     found: dict[str, dict[str, None]] = {}
-    for _, row in entries:
+    for _, row, _ in entries:
         for package, version in row.versions.items():
             found.setdefault(package, {}).update(dict.fromkeys(version.split(", ")))
     return {package: ", ".join(versions) for package, versions in sorted(found.items())}

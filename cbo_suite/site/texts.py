@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from cbo_suite.board import Board, decode_board, encode_board
+from cbo_suite.numerals import number
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 # In JSON: what is drawn as nothing or turns the direction of writing, and escapes to step over.
@@ -129,6 +130,15 @@ def _without_local_links(tokens: Iterable[Token]) -> Iterable[Token]:
             yield token
 
 
+def source_address() -> str:
+    """Return where the source of this package is on the web, as its metadata say, "" if nothing."""
+    try:
+        entries: list[str] = metadata("cbo-suite").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return next((entry[8:] for entry in entries if entry.startswith("Source, ")), "")
+
+
 def make_visible(board: Board) -> Board:
     """Name the characters of a board that nobody would see, as in "⟨U+202E⟩"."""
     return decode_board(_HIDDEN.sub(_name_character, encode_board(board).decode()).encode())
@@ -159,25 +169,16 @@ def as_json(data: Any) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def number(value: float | None) -> str:
-    """Write a number with four digits, and what is missing as NA."""
-    if value is None or math.isnan(value):
-        return "NA"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0:
-        return "0"
-    if not 1e-3 <= abs(value) < 1e6:
-        mantissa, _, exponent = f"{value:.3e}".partition("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
-
-
 def fixed(value: float | None, digits: int) -> str:
     """Write a number with this many decimals, and what is missing as NA."""
     return "NA" if value is None else f"{value:.{digits}f}"
 
 
 def interval(ends: tuple[float, float] | None, digits: int) -> str:
-    """Write an interval in brackets, and what is missing as nothing."""
+    """Write an interval with this many decimals, and what is missing as nothing."""
     return "" if ends is None else f"[{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+
+
+def small_interval(ends: tuple[float, float] | None) -> str:
+    """Write an interval of numbers that may be tiny, and what is missing as nothing."""
+    return "" if ends is None else f"[{number(ends[0], 3)}, {number(ends[1], 3)}]"

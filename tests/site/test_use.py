@@ -11,10 +11,10 @@ from playwright.sync_api import Page
 
 from cbo_suite.board import Board, ProblemBoard
 from cbo_suite.leaderboard import iterate_folder
+from cbo_suite.numerals import number
 from cbo_suite.ranking import make_board
 from cbo_suite.references import load_references
 from cbo_suite.scoring import outcome_ranks
-from cbo_suite.site.texts import number
 from cbo_suite.statistics import holm, paired_wilcoxon, probability_of_superiority
 from tests.site.browsing import ROOT, Visit
 
@@ -87,7 +87,7 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
     texts = page.locator("#ranking [data-column='anytime'] .spread").all_inner_texts()
     for row, text in zip(order, texts, strict=True):
         assert row.anytime_interval is not None
-        # Normal intervals beside the bootstrap's: alike, not the same.
+        # Student's intervals beside the bootstrap's: alike, not the same.
         ends = [float(end) for end in re.findall(r"[\d.]+", text)]
         assert ends == pytest.approx(row.anytime_interval, abs=2.0)
     assert f"{len(chosen)} of {len(board.problems)} problems" in page.inner_text("#status")

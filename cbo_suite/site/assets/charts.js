@@ -32,6 +32,10 @@ cbo.charts = (() => {
     };
   }
 
+  function dash(place) {
+    return DASHES[Math.floor(place / NUM_COLOURS) % DASHES.length];
+  }
+
   // Series keep colour and dash by their place, whichever of them are shown.
   function styles(names, all) {
     const places = names.map((name) => all.indexOf(name));
@@ -42,10 +46,7 @@ cbo.charts = (() => {
       },
       strokeDash: {
         field: "series", type: "nominal", legend: null,
-        scale: {
-          domain: names,
-          range: places.map((i) => DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length]),
-        },
+        scale: { domain: names, range: places.map(dash) },
       },
     };
   }
@@ -148,5 +149,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, intervals, rows, colour };
+  return { draw, curves, intervals, rows, colour, dash };
 })();

@@ -1,7 +1,7 @@
 "use strict";
 // Two optimizers, seed by seed: same seed, same initial design.
 (() => {
-  const { data, element, fixed, format } = cbo;
+  const { data, student, element, fixed, format } = cbo;
   const { wilcoxon, holm, superiority, ranks } = cbo.statistics;
   const selects = ["first", "second"].map((id) => document.getElementById(id));
   const body = document.querySelector("#pairs tbody");
@@ -54,12 +54,13 @@
     return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
   }
 
-  // The normal interval of a mean of paired differences.
+  // Student's interval of a mean of paired differences.
   function interval(values) {
     const centre = mean(values);
     if (values.length < 2) return [centre, centre];
     const squares = values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
-    const half = 1.96 * Math.sqrt(squares / (values.length - 1) / values.length);
+    const freedom = values.length - 1;
+    const half = student(freedom) * Math.sqrt(squares / freedom / values.length);
     return [centre - half, centre + half];
   }
 
@@ -129,7 +130,8 @@
 
   function update() {
     const names = selects.map((select) => select.value);
-    const found = data.map((problem) => compareOn(problem, names)).filter((entry) => entry !== null);
+    const same = names[0] === names[1];
+    const found = same ? [] : data.problems.map((problem) => compareOn(problem, names)).filter(Boolean);
     const adjusted = holm(found.map((entry) => entry.p));
     body.replaceChildren(...found.map((entry, i) => tableRow(entry, adjusted[i])));
     cbo.resort(document.getElementById("pairs"));
@@ -137,7 +139,7 @@
     document.getElementById("result").hidden = found.length === 0;
     const wins = found.filter((entry) => entry.wins > entry.losses).length;
     const losses = found.filter((entry) => entry.wins < entry.losses).length;
-    cbo.say(found.length === 0
+    cbo.say(same ? "Choose two different optimizers." : found.length === 0
       ? "These two have no problem and seed in common."
       : `${names[0]} is ahead of ${names[1]} on ${wins} of ${found.length} problems, behind on ` +
         `${losses}.`);
@@ -146,13 +148,20 @@
     history.replaceState(null, "", `#${query}`);
   }
 
-  // A link such as compare.html#a=scbo&b=cobyla picks the pair.
+  // A link such as compare.html#a=scbo&b=cobyla picks the pair, compare.html#a=scbo one of it: the
+  // other is then whoever stands first.
   function readAddress() {
     const query = new URLSearchParams(location.hash.slice(1));
-    selects.forEach((select, i) => {
+    const free = selects.filter((select, i) => {
       const wanted = query.get("ab"[i]);
-      if ([...select.options].some((option) => option.value === wanted)) select.value = wanted;
+      const known = [...select.options].some((option) => option.value === wanted);
+      if (known) select.value = wanted;
+      return !known;
     });
+    if (free.length === 1 && selects[0].value === selects[1].value) {
+      const other = [...free[0].options].find((option) => option.value !== free[0].value);
+      if (other) free[0].value = other.value;
+    }
   }
 
   for (const select of selects) select.addEventListener("change", update);

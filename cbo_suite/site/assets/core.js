@@ -85,5 +85,13 @@ window.cbo = (() => {
     });
   }
 
-  return { data, element, format, fixed, say, resort };
+  // Half the width of a 95 % interval in standard errors: the page brings Student's quantiles for
+  // 1, 2, ... degrees of freedom.
+  function student(freedom) {
+    const place = Math.min(freedom, data.student.length) - 1;
+    const [below, above] = [Math.floor(place), Math.ceil(place)].map((i) => data.student[i]);
+    return below + (place % 1) * (above - below);
+  }
+
+  return { data, student, element, format, fixed, say, resort };
 })();

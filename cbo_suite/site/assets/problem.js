@@ -6,6 +6,17 @@
   const boxes = [...document.querySelectorAll('input[name="series"]')];
   const picked = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
 
+  // The legend shows lines as they are drawn: dashes and the gaps between them.
+  boxes.forEach((box, place) => {
+    let end = 0;
+    const stops = cbo.charts.dash(place).map((length, i) => {
+      end += length;
+      return `${i % 2 ? "transparent" : "currentcolor"} ${end - length}px ${end}px`;
+    });
+    const swatch = box.parentElement.querySelector(".swatch");
+    swatch.style.backgroundImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+  });
+
   function shown() {
     return data.rows.filter((_, i) => boxes[i].checked);
   }

@@ -1,7 +1,7 @@
 "use strict";
 // The ranking: filters choose problems, and all numbers are computed anew over those.
 (() => {
-  const { data, element, format, fixed } = cbo;
+  const { data, student, element, format, fixed } = cbo;
   const table = document.getElementById("ranking");
   if (!table) return;
   const rows = [...table.tBodies[0].rows];
@@ -28,14 +28,21 @@
     if (families.size === 0) return { score: null, low: null, high: null };
     let score = 0;
     let variance = 0;
+    let spread = 0;
+    const scored = [...families.values()].flat();
     for (const own of families.values()) {
       const weight = 1 / families.size / own.length;
-      for (const i of own) {
-        score += weight * (entries[i]?.anytime ?? 0);
-        variance += (weight * (entries[i]?.error ?? 0)) ** 2;
+      for (const entry of own.map((i) => entries[i]).filter(Boolean)) {
+        const part = (weight * entry.error) ** 2;
+        score += weight * entry.anytime;
+        variance += part;
+        if (part > 0) spread += part ** 2 / (entry.runs - 1);
       }
     }
-    const half = 1.96 * Math.sqrt(variance);
+    const board = scored.length === 1 && entries[scored[0]]?.interval;
+    if (board) return { score, low: board[0], high: board[1] };
+    // Student's interval, with the degrees of freedom of Welch and Satterthwaite.
+    const half = variance > 0 ? student(variance ** 2 / spread) * Math.sqrt(variance) : 0;
     return { score, low: Math.max(0, score - half), high: Math.min(100, score + half) };
   }
 
