@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -114,7 +115,9 @@ def test_main_builds_the_tables_and_the_site(workflow: dict[Any, Any]) -> None:
     assert install == "python -m pip install --constraint constraints.txt ."
     assert (build, check) == ("cbo leaderboard build", "cbo leaderboard build --check")
     assert {line.split()[0] for line in push.splitlines()} == {"git", "}"}
-    assert job["steps"][0]["with"] == {"ref": "main"}
+    assert job["steps"][0]["with"] == {"persist-credentials": False, "ref": "main"}
+    knowing = [step.get("run") for step in job["steps"] if "env" in step]
+    assert knowing == [push]
     assert job["steps"][-1]["with"]["path"] == "leaderboard/site"
     assert workflow["jobs"]["publish"]["needs"] == "tables"
     assert workflow["concurrency"]["cancel-in-progress"] == (
@@ -150,6 +153,17 @@ def test_tables_are_committed_if_they_have_changed(
     assert subjects == ["results: Build the board from its records", "later", "published"]
     changed = git(origin, "diff", "--name-only", "main~1", "main")
     assert changed == "leaderboard/README.md\n"
+    # A remote on the web is told the token of the step, which is written nowhere.
+    done = subprocess.run(
+        [GIT, "credential", "fill"],
+        cwd=checkout,
+        env=os.environ | {"TOKEN": "t0ken", "GIT_CONFIG_GLOBAL": os.devnull},
+        input="protocol=https\nhost=github.com\n\n",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "username=x-access-token\npassword=t0ken\n" in done.stdout
 
 
 def test_actions_are_pinned_by_commit(workflow: dict[Any, Any]) -> None:
