@@ -20,8 +20,10 @@ from cbo_suite.optimizers.scbo.candidates import sobol
 from cbo_suite.optimizers.scbo.thompson import Draws, select
 
 SELECTIONS = 600
+# Selections by draws that share one set of random features, as those of a batch do.
+SHARED = 4000
 CANDIDATES = 150
-# None of some forty tests may fall below this; by chance one does in 250 choices of all seeds.
+# None of a hundred tests may fall below this; by chance one does in 100 choices of all seeds.
 LEAST_PROBABILITY = 1e-4
 
 
@@ -58,7 +60,7 @@ def setting(dim: int, length: float) -> Setting:
     return Setting(gp, torch.tensor(points))
 
 
-def full_draws(now: Setting, seed: int) -> Choices:
+def full_draws(now: Setting, seed: int, count: int = SELECTIONS) -> Choices:
     """The definition: a Cholesky factor of the whole posterior covariance."""
     generator = np.random.default_rng(seed)
     values = []
@@ -66,15 +68,31 @@ def full_draws(now: Setting, seed: int) -> Choices:
         mean, rows = now.gp.posterior(index, now.candidates)
         covariance = now.gp.kernels[index](now.candidates, now.candidates) - rows @ rows.mT
         covariance.diagonal().add_(1e-10)
-        normals = torch.tensor(generator.standard_normal((CANDIDATES, SELECTIONS)))
+        normals = torch.tensor(generator.standard_normal((CANDIDATES, count)))
         values.append((mean[:, None] + torch.linalg.cholesky(covariance) @ normals).numpy())
-    violation = np.maximum(values[1], 0.0)
-    best = [int(np.lexsort((f, v))[0]) for f, v in zip(values[0].T, violation.T, strict=True)]
+    return by_the_rule(*values)
+
+
+def by_the_rule(objective: np.ndarray, constraint: np.ndarray) -> Choices:
+    """What draws `(r, k)` select, each on its own."""
+    violation = np.maximum(constraint, 0.0)
+    best = [int(np.lexsort((f, v))[0]) for f, v in zip(objective.T, violation.T, strict=True)]
     return Choices(
         np.array(best),
-        values[0][best, np.arange(SELECTIONS)],
+        objective[best, np.arange(len(best))],
         (violation == 0).sum(axis=0).astype(float),
     )
+
+
+def shared_features(now: Setting, seed: int, **options: int) -> Choices:
+    """Selections by many random functions of the same features."""
+    generator = np.random.default_rng([8, seed])
+    values = []
+    for index in range(2):
+        draws = PathwiseDraws(now.gp, index, now.candidates, SHARED, generator, **options)
+        draws.draw(torch.arange(CANDIDATES))
+        values.append(draws.value.numpy())
+    return by_the_rule(*values)
 
 
 def repeated(now: Setting, make: Callable[[int, np.random.Generator], Draws]) -> Choices:
@@ -97,7 +115,7 @@ def probabilities(now: Setting, one: Choices, other: Choices) -> dict[str, float
     counts = np.array([np.bincount(c.index, minlength=CANDIDATES) for c in (one, other)])
     order = np.argsort(-counts.sum(axis=0))
     often = order[counts[:, order].sum(axis=0) >= 20]
-    table = np.column_stack([counts[:, often], SELECTIONS - counts[:, often].sum(axis=1)])
+    table = np.column_stack([counts[:, often], len(one.index) - counts[:, often].sum(axis=1)])
     table = table[:, table.sum(axis=0) > 0]
     return {
         "candidate": chi2_contingency(table).pvalue if table.shape[1] > 1 else 1.0,
@@ -136,15 +154,34 @@ def test_random_functions_have_the_law_of_full_draws(dim: int, length: float) ->
     assert min(result.values()) > LEAST_PROBABILITY, result
 
 
-def test_too_few_frequencies_are_noticed() -> None:
-    """The same comparison refuses random functions of four frequencies."""
-    now = setting(10, 0.05)
+@pytest.mark.slow
+@pytest.mark.parametrize(("dim", "length"), REGIONS)
+def test_one_set_of_features_has_the_law_of_full_draws(dim: int, length: float) -> None:
+    """No set is so poor that thousands of draws from it alone could be told from exact ones."""
+    now = setting(dim, length)
+    exact = full_draws(now, 3, SHARED)
+    for seed in range(3):
+        result = probabilities(now, exact, shared_features(now, seed))
+        assert min(result.values()) > LEAST_PROBABILITY, (seed, result)
 
-    def make(index: int, generator: np.random.Generator) -> Draws:
-        return PathwiseDraws(now.gp, index, now.candidates, 1, generator, num_frequencies=4)
 
-    result = probabilities(now, full_draws(now, 3), repeated(now, make))
-    assert min(result.values()) < LEAST_PROBABILITY, result
+@pytest.mark.parametrize(("dim", "length"), [(2, 0.05), (10, 0.05)])
+def test_plain_features_are_refused(
+    dim: int, length: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same comparison refuses 256 frequencies as they are usually drawn."""
+
+    def plain(
+        count: int, dim: int, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        gamma = generator.gamma(2.5, 1.0 / 2.5, (count, 1))
+        return generator.standard_normal((count, dim)) / np.sqrt(gamma), np.ones(count)
+
+    monkeypatch.setattr("cbo_suite.optimizers.models.pathwise.frequencies", plain)
+    now = setting(dim, length)
+    sets = [shared_features(now, seed, num_frequencies=256) for seed in range(3)]
+    exact = full_draws(now, 3, SHARED)
+    assert min(min(probabilities(now, exact, one).values()) for one in sets) < LEAST_PROBABILITY
 
 
 def test_weighted_frequencies_give_the_kernel() -> None:
