@@ -11,7 +11,7 @@ import msgspec
 
 from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow, Range, encode_board
 from cbo_suite.errors import RecordError
-from cbo_suite.numerals import number, row_texts
+from cbo_suite.numerals import fixed, number, row_texts
 from cbo_suite.ranking import make_board
 from cbo_suite.records import Record, read_records
 from cbo_suite.references import load_references
@@ -136,7 +136,7 @@ def ranking_rows(board: Board) -> list[tuple[str, ...]]:
         (
             str(place),
             row.optimizer,
-            _fixed(row.anytime),
+            fixed(row.anytime, 1),
             _span(row.anytime_interval),
             f"{row.mean_rank:.2f}",
             f"{row.problems}/{len(board.counted)}",
@@ -160,9 +160,9 @@ def problem_rows(problem: ProblemBoard) -> list[tuple[str, ...]]:
             texts[row.optimizer].median,
             texts[row.optimizer].worst,
             f"{row.feasible_runs}/{row.runs}",
-            _fixed(row.evaluations_to_feasible),
+            fixed(row.evaluations_to_feasible, 1),
             number(row.regret),
-            _fixed(row.anytime),
+            fixed(row.anytime, 1),
             number(row.p_value, digits=2),
             _notes(row),
         )
@@ -200,11 +200,6 @@ def _notes(row: OverallRow | ProblemRow) -> str:
     """Write out the badges of a row."""
     notes = ["verified"] * row.verified + ["provisional"] * row.provisional
     return ", ".join(notes + [f"imputed {100 * row.imputed:.3g} %"] * (row.imputed > 0))
-
-
-def _fixed(value: float | None) -> str:
-    """Write a number with one decimal, and what is missing as NA."""
-    return "NA" if value is None else f"{value:.1f}"
 
 
 def _span(interval: Range | None) -> str:

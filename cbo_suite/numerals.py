@@ -47,6 +47,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{max(0, digits - 1 - _magnitude(value))}f}"
 
 
+def fixed(value: float | None, digits: int) -> str:
+    """Write a number with this many decimals, and what is missing as NA."""
+    return "NA" if value is None else f"{value:.{digits}f}"
+
+
 def measured(mean: float | None, error: float | None) -> str:
     """Write a mean down to the second digit of its standard error, without one six digits."""
     if not mean or not error:

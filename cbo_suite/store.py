@@ -36,6 +36,8 @@ Word = Literal["done", "skipped", "failed", "interrupted", "missing"]
 
 T = TypeVar("T")
 
+# The folder in that of a campaign that no other folder of records has.
+PLANS = "plans"
 _TAIL_BYTES = 2**14
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 _header_decoder = msgspec.json.Decoder(Header)
@@ -141,14 +143,14 @@ class Store:
             StoreNotWritten: It cannot be written.
         """
         data = msgspec.json.encode(list(tasks)) + b"\n"
-        path = self.folder / "plans" / f"{hashlib.sha256(data).hexdigest()[:16]}.json"
+        path = self.folder / PLANS / f"{hashlib.sha256(data).hexdigest()[:16]}.json"
         if not path.exists():
             self._write(path, data)
 
     def tasks(self) -> list[Task]:
         """Return every task that was ever planned or begun, by problem, optimizer and seed."""
         tasks: set[Task] = set()
-        for path in self.folder.glob("plans/*.json"):
+        for path in self.folder.glob(f"{PLANS}/*.json"):
             tasks.update(_plan_decoder.decode(path.read_bytes()))
         for path in self.folder.glob("*/*/*.jsonl"):
             header, _ = journal_ends(path)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.global_surrogate import SMALLEST_DEVIATION
-from cbo_suite.optimizers.models.improvement import log_improvement
+from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION, log_improvement
 from cbo_suite.optimizers.models.joint import JointDraws
 from cbo_suite.optimizers.models.surrogate import Model
 

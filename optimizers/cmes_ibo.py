@@ -14,7 +14,8 @@ from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.global_optimizer import GlobalOptimizer, on_arrays
-from cbo_suite.optimizers.models.global_surrogate import SMALLEST_DEVIATION, Posterior
+from cbo_suite.optimizers.models.global_surrogate import Posterior
+from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION
 from cbo_suite.optimizers.sampled_optima import SampledOptima, sample_optima
 from cbo_suite.optimizers.search import maximise, spread_points
 from cbo_suite.protocols import Array, Space

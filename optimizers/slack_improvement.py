@@ -19,8 +19,7 @@ from scipy.special import ndtr, wofz
 from torch import Tensor
 
 from cbo_suite.optimizers.augmented_lagrangian import Multipliers
-from cbo_suite.optimizers.models.global_surrogate import SMALLEST_DEVIATION
-from cbo_suite.optimizers.models.improvement import log_improvement
+from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION, log_improvement
 from cbo_suite.protocols import Array
 
 ComplexArray = NDArray[np.complex128]

@@ -63,9 +63,11 @@ def verify(
 
 def _expand(paths: tuple[Path, ...]) -> list[Path]:
     """Replace folders by the files in them; that of a campaign holds other files too."""
+    from cbo_suite.store import PLANS
+
     files: list[Path] = []
     for path in paths:
-        if (path / "plans").is_dir():
+        if (path / PLANS).is_dir():
             raise click.ClickException(
                 f"{path} is a campaign folder: `cbo export` it first, such as with "
                 f"`cbo export {path} --to records`, and verify what that writes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from statistics import stdev
 from typing import Any, NamedTuple
@@ -12,11 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy.stats import t
 
 from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow
-from cbo_suite.numerals import RowTexts, measured, number, row_texts
+from cbo_suite.numerals import RowTexts, fixed, measured, number, row_texts
 from cbo_suite.site.texts import (
     Library,
     as_json,
-    fixed,
     interval,
     page_name,
     sketch,
@@ -243,9 +243,11 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
     }
 
 
+@cache
 def _student() -> list[float]:
     """Return Student's 97.5 % quantiles for 1, 2, ... degrees of freedom."""
-    return [float(f"{t.ppf(0.975, freedom):.6g}") for freedom in range(1, MOST_FREEDOM + 1)]
+    quantiles = t.ppf(0.975, range(1, MOST_FREEDOM + 1))
+    return [float(f"{quantile:.6g}") for quantile in quantiles]
 
 
 def _pairs(board: Board) -> dict[str, Any]:

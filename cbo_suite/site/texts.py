@@ -169,11 +169,6 @@ def as_json(data: Any) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def fixed(value: float | None, digits: int) -> str:
-    """Write a number with this many decimals, and what is missing as NA."""
-    return "NA" if value is None else f"{value:.{digits}f}"
-
-
 def interval(ends: tuple[float, float] | None, digits: int) -> str:
     """Write an interval with this many decimals, and what is missing as nothing."""
     return "" if ends is None else f"[{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"

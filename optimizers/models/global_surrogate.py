@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from cbo_suite.optimizers.models.cholesky import Factor, Kernel, extend
+from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION
 from cbo_suite.optimizers.models.matern import covariance, scale_points
 from cbo_suite.optimizers.models.surrogate import Model
-
-# Keeps divisions by the deviation of an observed point finite.
-SMALLEST_DEVIATION = 1e-9
 
 
 class Posterior:

@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+# Keeps divisions by the deviation of an observed point finite.
+SMALLEST_DEVIATION = 1e-9
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 

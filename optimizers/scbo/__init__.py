@@ -270,10 +270,12 @@ class SCBO:
             generator,
             self._probability,
         )
-        if not self._noisy:
-            objective = np.full(len(archive), np.inf)
-            objective[members] = self._transform.objective(archive.objective[members])
-        best = float(objective[centre]) if violation[centre] == 0.0 else None
+        best = None
+        if violation[centre] == 0.0:
+            seen = objective[members]
+            # Posterior means are in transformed units already.
+            seen = seen if self._noisy else self._transform.objective(seen)
+            best = float(seen[members.index(centre)])
         chosen, feasible = self._acquisition.choose(
             model, self._surrogate.tensor(points), n, best, generator
         )

@@ -14,11 +14,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.improvement import log_improvement
+from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION, log_improvement
 from cbo_suite.optimizers.scbo.thompson import Draws
-
-# Keeps divisions by the deviation of an observed point finite.
-_SMALLEST_DEVIATION = 1e-9
 
 
 def select(
@@ -58,10 +55,10 @@ def log_score(
     """Log of constrained expected improvement, or of feasibility alone, shape `(r,)`."""
     score = torch.zeros_like(objective.deviation)
     for draw in constraints:
-        deviation = draw.deviation.clamp_min(_SMALLEST_DEVIATION)
+        deviation = draw.deviation.clamp_min(SMALLEST_DEVIATION)
         score += torch.special.log_ndtr(-draw.value[:, 0] / deviation)
     if best_feasible is not None:
-        deviation = objective.deviation.clamp_min(_SMALLEST_DEVIATION)
+        deviation = objective.deviation.clamp_min(SMALLEST_DEVIATION)
         gap = (best_feasible - objective.value[:, 0]) / deviation
         score += log_improvement(gap) + deviation.log()
     return score

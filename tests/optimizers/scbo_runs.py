@@ -18,6 +18,14 @@ def bowl(x: Array) -> Evaluation:
     return Evaluation(objective, np.column_stack([x.sum(axis=1) - 2.0, x[:, 0] - 1.5]))
 
 
+def hopeless(x: Array) -> Evaluation:
+    """The bowl with its second constraint violated by the same amount everywhere."""
+    values = bowl(x)
+    return Evaluation(
+        values.objective, np.column_stack([values.constraints[:, 0], np.full(len(x), 3.0)])
+    )
+
+
 def flat(x: Array) -> Evaluation:
     """Nothing ever improves."""
     return Evaluation(np.ones(len(x)), np.full((len(x), 2), -1.0))

@@ -13,7 +13,7 @@ from cbo_suite.optimizers.scbo.trust_region import SMALLEST_LENGTH
 from cbo_suite.problems.noisy import Noisy
 from cbo_suite.problems.toy import Toy
 from cbo_suite.protocols import Array, Evaluation, Space
-from tests.optimizers.scbo_runs import SPACE, advance, begun, bowl, design, flat, make
+from tests.optimizers.scbo_runs import SPACE, advance, begun, bowl, design, flat, hopeless, make
 
 
 def test_it_finds_the_constrained_minimum() -> None:
@@ -312,14 +312,7 @@ def test_noisy_recommendation_if_nothing_is_credible() -> None:
 
 def test_noisy_recommendation_beside_a_constant_violation() -> None:
     """A constraint that is violated everywhere leaves the others to decide."""
-
-    def evaluate(x: Array) -> Evaluation:
-        values = bowl(x)
-        return Evaluation(
-            values.objective, np.column_stack([values.constraints[:, 0], 0 * x[:, 0] + 3])
-        )
-
-    optimizer = begun(evaluate, count=20, noisy=True)
+    optimizer = begun(hopeless, count=20, noisy=True)
     assert bowl(optimizer.recommend()[None]).constraints[0, 0] < 0.0
 
 
