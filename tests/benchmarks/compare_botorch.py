@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,7 +61,7 @@ VEHICLE_SAMPLE = 5
 
 
 class Step(NamedTuple):
-    """One iteration of a run: data told and state before it, and the seconds that it took."""
+    """One iteration of a run that models chose: data told and state before it, seconds it took."""
 
     told: int
     state: dict[str, Any]
@@ -106,7 +106,9 @@ def run(factory: type[SCBO], case: Case, seed: int, budget: int | None = None) -
         new, seconds = timed(optimizer.ask, size)
         result = problem.evaluate(new)
         optimizer.tell(new, result)
-        steps.append(Step(count, state, seconds))
+        # The points of a design after a restart cost nothing and say nothing.
+        if "seconds_fit" in optimizer.inspect():
+            steps.append(Step(count, state, seconds))
         x = np.concatenate([x, new])
         evaluation = Evaluation(
             np.concatenate([evaluation.objective, result.objective]),
@@ -138,11 +140,11 @@ def loop_rows(name: str, seed: int, counts: Sequence[int]) -> Iterator[Row]:
     warm_up()
     rivals, ours = [], []
     for count in counts:
-        step = next(step for step in trajectory.steps if step.told == count)
-        near = [s.seconds for s in trajectory.steps if abs(s.told - count) <= WINDOW]
+        step = min(trajectory.steps, key=lambda step: abs(step.told - count))
+        near = [s.seconds for s in trajectory.steps if abs(s.told - step.told) <= WINDOW]
         ours.append(float(np.mean(near)))
         rivals.append(rival_seconds(case, trajectory, step, seed))
-        yield _row(name, f"n = {count}", ours[-1], rivals[-1])
+        yield _row(name, f"n = {step.told}", ours[-1], rivals[-1])
     width = max(counts) - min(counts)
     if width:
         # The mean over the run, of straight lines between the points.
@@ -198,10 +200,10 @@ def vehicle_rows(seed: int, full: bool) -> Iterator[Row]:
     yield _row("vehicle", "the first of all, nothing known", first, seconds)
 
 
-def quality_rows(name: str, seeds: int) -> Iterator[Row]:
+def quality_rows(name: str, seeds: Iterable[int]) -> Iterator[Row]:
     """Final values of both whole loops from the same designs."""
     ours, rivals = [], []
-    for seed in range(seeds):
+    for seed in seeds:
         ours.append(run(SCBO, CASES[name], seed).best)
         rivals.append(run(BotorchSCBO, CASES[name], seed).best)
         yield {"case": name, "what": f"seed {seed}", "ours": ours[-1], "rival": rivals[-1]}
@@ -220,7 +222,8 @@ def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
     for name in names:
         if arguments.quality:
             if name in CASES:
-                yield from quality_rows(name, arguments.quality)
+                first = arguments.seed
+                yield from quality_rows(name, range(first, first + arguments.quality))
         elif name == "vehicle":
             yield from vehicle_rows(arguments.seed, arguments.full)
         elif name == "table":
@@ -242,8 +245,10 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     parser.add_argument("--case", choices=["all", *CASES, "vehicle", "table"], default="all")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--full", action="store_true", help="extrapolate nothing (takes hours)")
-    parser.add_argument("--quality", type=int, default=0, metavar="SEEDS")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--quality", type=int, default=0, metavar="SEEDS", help="whole runs of so many seeds"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here too")
     arguments = parser.parse_args(words)
     torch.set_num_threads(1)
@@ -255,8 +260,8 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     for row in _rows(arguments):
         print(_text(row), flush=True)
         rows.append(row)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return rows
 
 
