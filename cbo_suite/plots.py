@@ -159,8 +159,7 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
     rows = math.ceil(len(panels) / columns)
     optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})
     with rc_context(_SETTINGS):
-        lines = math.ceil(len(optimizers) / (2 * columns))
-        size = _PANEL[0] * columns, _PANEL[1] * rows + 0.15 + 0.15 * lines
+        size = _PANEL[0] * columns, _PANEL[1] * rows
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
@@ -174,14 +173,26 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
             if place + columns >= len(panels):
                 axes.set_xlabel("evaluations")
         figure.align_ylabels()
-        handles = [_entry(optimizers, name) for name in optimizers]
-        figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=math.ceil(len(handles) / lines),
-            frameon=False,
-        )
+        _add_legend(figure, [_entry(optimizers, name) for name in optimizers])
     return figure
+
+
+def _add_legend(figure: Figure, handles: list[Line2D]) -> None:
+    """Put a legend below the panels, in as few lines as its width allows, and make room for it."""
+    margin = 0.1 * figure.dpi
+    # Lines of about the same length: as many columns as some number of lines needs.
+    even = {math.ceil(len(handles) / lines) for lines in range(1, len(handles) + 1)}
+    for columns in sorted(even, reverse=True):
+        legend = figure.legend(
+            handles=handles, loc="outside lower center", ncols=columns, frameon=False
+        )
+        box = legend.get_window_extent().padded(margin)
+        if box.width <= figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+    # Only names so long that one does not fit beside its line make a figure wider.
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(max(width, box.width / figure.dpi), height + box.height / figure.dpi)
 
 
 def _style(optimizers: Sequence[str], name: str) -> dict[str, Any]:

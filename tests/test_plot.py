@@ -91,6 +91,28 @@ def test_twenty_optimizers_can_be_told_apart() -> None:
     assert len(looks) == 20
 
 
+@pytest.mark.parametrize("panels", [1, 6])
+@pytest.mark.parametrize("length", [5, 30, 80])
+def test_the_legend_lies_within_the_figure(panels: int, length: int) -> None:
+    """25 names of any length: in as many lines as they need, and the panels keep their size."""
+    names = [f"solver-{i:02}".ljust(length, "w") for i in range(25)]
+    records = [
+        make([3.0, 2.0, 1.0], optimizer=name, problem=f"some-{k}d-v1")
+        for name in names
+        for k in range(panels)
+    ]
+    figure = draw(make_panels(records))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 25
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+    lowest = min(axes.get_window_extent().y0 for axes in figure.axes)
+    assert box.y1 < lowest
+    assert figure.axes[0].get_window_extent().height > 1.2 * figure.dpi
+
+
 def test_the_drawn_band_is_one_standard_error(published: list[Record]) -> None:
     """What is drawn of real runs is what was computed, and the range shows it."""
     panels = make_panels(published)
