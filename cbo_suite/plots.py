@@ -33,6 +33,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "P", "X")
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
 _COLUMNS = 3
+_FEW = 8  # names that may stand below each other under a single panel
 _MARKS = 6  # markers on a curve
 _SETTINGS: dict[Any, Any] = {
     "font.family": "STIXGeneral",
@@ -180,6 +181,9 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
 def _add_legend(figure: Figure, handles: list[Line2D]) -> None:
     """Put a legend below the panels, in as few lines as its width allows, and make room for it."""
     margin = 0.1 * figure.dpi
+    # Many names under a narrow figure would make a tower of it; they may have a page's width.
+    panels = _COLUMNS if len(handles) > _FEW else 1
+    room = max(figure.bbox.width, panels * _PANEL[0] * figure.dpi)
     # Lines of about the same length: as many columns as some number of lines needs.
     even = {math.ceil(len(handles) / lines) for lines in range(1, len(handles) + 1)}
     for columns in sorted(even, reverse=True):
@@ -187,10 +191,9 @@ def _add_legend(figure: Figure, handles: list[Line2D]) -> None:
             handles=handles, loc="outside lower center", ncols=columns, frameon=False
         )
         box = legend.get_window_extent().padded(margin)
-        if box.width <= figure.bbox.width or columns == 1:
+        if box.width <= room or columns == 1:
             break
         legend.remove()
-    # Only names so long that one does not fit beside its line make a figure wider.
     width, height = figure.get_size_inches()
     figure.set_size_inches(max(width, box.width / figure.dpi), height + box.height / figure.dpi)
 

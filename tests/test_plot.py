@@ -111,6 +111,8 @@ def test_the_legend_lies_within_the_figure(panels: int, length: int) -> None:
     lowest = min(axes.get_window_extent().y0 for axes in figure.axes)
     assert box.y1 < lowest
     assert figure.axes[0].get_window_extent().height > 1.2 * figure.dpi
+    if length <= 30:
+        assert figure.get_size_inches()[0] <= 7.4
 
 
 def test_the_drawn_band_is_one_standard_error(published: list[Record]) -> None:
