@@ -60,7 +60,35 @@ def measured(mean: float | None, error: float | None) -> str:
     return number(mean, min(max(digits, 1), MOST_DIGITS))
 
 
-def apart(values: Iterable[float | None]) -> dict[float | None, str]:
+def apart(*columns: Iterable[float | None]) -> dict[float | None, str]:
+    """Write the numbers of some columns so that different ones of a column look different.
+
+    All have the same number of decimals, so that right-aligned ones can be compared at a glance.
+    Where that would take too many digits, each has four, or as many more as it needs.
+    """
+    groups = [set(column) for column in columns]
+    every = set().union(*groups)
+    for decimals in _numbers_of_decimals(every):
+        texts = {
+            value: number(value) if value is None or math.isinf(value) else f"{value:.{decimals}f}"
+            for value in every
+        }
+        if all(len({texts[value] for value in group}) == len(group) for group in groups):
+            return texts
+    return _apart_by_digits(every)
+
+
+def _numbers_of_decimals(values: Iterable[float | None]) -> range:
+    """Return the numbers of decimals that give each value two digits or more, and none too many."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    if not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e6:
+        return range(0)
+    largest = _magnitude(max(sizes))
+    fewest = max(0, 1 - _magnitude(min(sizes)), 3 - largest)
+    return range(fewest, MOST_DIGITS - max(0, largest))
+
+
+def _apart_by_digits(values: Iterable[float | None]) -> dict[float | None, str]:
     """Write numbers with four digits, or with as many more as tell different ones apart."""
     left = set(values)
     texts: dict[float | None, str] = {}
@@ -75,8 +103,11 @@ def apart(values: Iterable[float | None]) -> dict[float | None, str]:
 
 def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
     """Write the values of each optimizer on a problem, so that different ones look different."""
-    finals = apart(value for row in problem.rows for value in (row.best, row.median, row.worst))
-    means = apart(row.paper_mean for row in problem.rows)
+    rows = problem.rows
+    finals = apart(
+        [row.best for row in rows], [row.median for row in rows], [row.worst for row in rows]
+    )
+    means = apart(row.paper_mean for row in rows)
     return {
         row.optimizer: RowTexts(
             paper=(
@@ -89,7 +120,7 @@ def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
             median=finals[row.median],
             worst=finals[row.worst],
         )
-        for row in problem.rows
+        for row in rows
     }
 
 

@@ -63,11 +63,36 @@ def test_a_mean_ends_where_its_error_begins(
 
 @given(st.lists(st.integers(1, 10**10 - 1).map(lambda whole: whole / 10**6), max_size=8))
 def test_different_values_look_different(values: list[float]) -> None:
-    """Whatever ten digits can tell apart, and no text is farther off than four digits."""
+    """Whatever ten digits can tell apart, and no text is farther off than two digits."""
     texts = apart(values)
     assert len(set(texts.values())) == len(set(values))
     for value, text in texts.items():
-        assert float(text) == pytest.approx(value, rel=6e-4)
+        assert float(text) == pytest.approx(value, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("columns", "texts"),
+    [
+        # As many decimals as the closest two of a column need, four digits at least.
+        ([[0.5998211103, 0.5997950763, 0.60849]], ["0.59982", "0.59980", "0.60849"]),
+        ([[6059.754628, 27400.41682, None]], ["6060", "27400", "NA"]),
+        ([[6074.719403, 6074.722989], [51012.11192]], ["6074.719", "6074.723", "51012.112"]),
+        # Equal values of different columns look equal.
+        ([[5145.123549, 5145.2], [5145.123549]], ["5145.1", "5145.2"]),
+        ([[0.05635, 86.016]], ["0.056", "86.016"]),
+        # Too far apart for one number of decimals.
+        ([[0.00001234, 4321.5]], ["1.234e-5", "4322"]),
+        ([[1.0, 1.0 + 1e-9, 54321.0]], ["1.000000000", "1.000000001", "54321"]),
+        ([[float("inf"), 2.0, 0.0]], ["∞", "2.000", "0.000"]),
+    ],
+)
+def test_columns_have_one_number_of_decimals(
+    columns: list[list[float | None]], texts: list[str]
+) -> None:
+    """So that right-aligned numbers can be compared at a glance, wherever that is possible."""
+    found = apart(*columns)
+    every = dict.fromkeys(value for column in columns for value in column)
+    assert [found[value] for value in every] == texts
 
 
 def test_leaders_that_are_close_do_not_look_alike() -> None:
