@@ -50,11 +50,19 @@ class Bounds:
         variance: Of the signal.
         noise: Variance of the noise. Noise-free problems need a tight upper bound: what the model
             may call noise, it does not have to explain.
+        noise_start: Where a fit begins, None for the middle on a logarithmic scale.
     """
 
     lengthscale: tuple[float, float] = (0.005, 4.0)
     variance: tuple[float, float] = (0.05, 20.0)
     noise: tuple[float, float] = (1e-8, 1e-3)
+    noise_start: float | None = None
+
+    @property
+    def first_noise(self) -> float:
+        """The noise variance that a fit begins with."""
+        low, high = self.noise
+        return self.noise_start or (low * high) ** 0.5
 
     def tensors(self, like: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """Lower and upper bounds of the log parameters, each of shape `(d + 2,)`."""
@@ -69,7 +77,9 @@ class Bounds:
 
 
 NOISE_FREE = Bounds()
-NOISY = Bounds(noise=(1e-6, 1.0))
+# A fit that begins with far less noise than the data have falls thousands of nats in a few steps
+# along the noise alone, and ends before any length scale has moved.
+NOISY = Bounds(noise=(1e-6, 1.0), noise_start=0.1)
 
 
 def first_lengthscale(dim: int) -> float:
@@ -82,8 +92,7 @@ def first_lengthscale(dim: int) -> float:
 
 def default_parameters(num_models: int, dim: int, bounds: Bounds, like: Tensor) -> Tensor:
     """Where a fit begins that knows nothing: log parameters, shape `(b, d + 2)`."""
-    low, high = bounds.noise
-    row = [first_lengthscale(dim)] * dim + [1.0, (low * high) ** 0.5]
+    row = [first_lengthscale(dim)] * dim + [1.0, bounds.first_noise]
     return torch.tensor(row, dtype=like.dtype, device=like.device).log().expand(num_models, -1)
 
 
@@ -111,12 +120,12 @@ def restart_parameters(parameters: Tensor, bounds: Bounds) -> Tensor:
 
     A length scale that has grown long hardly changes the likelihood any more, so a fit that begins
     there keeps it long whatever the new data say, and noise at its lower bound stays there. So all
-    length scales move most of the way to their median (bounded), and the noise to its middle.
+    length scales move most of the way to their median (bounded), and the noise to where it began.
     """
     lengthscale = parameters[:, :-2]
     longest = math.log(2.0 * first_lengthscale(lengthscale.shape[1]))
     middle = lengthscale.clamp_max(longest).median(dim=1, keepdim=True).values
-    noise = torch.full_like(middle, 0.5 * math.log(bounds.noise[0] * bounds.noise[1]))
+    noise = torch.full_like(middle, math.log(bounds.first_noise))
     moved = middle + KEPT_SPREAD * (lengthscale - middle)
     return torch.cat([moved, parameters[:, -2:-1], noise], dim=1)
 

@@ -16,6 +16,7 @@ from cbo_suite.optimizers.models.fit import (
     revive,
 )
 from cbo_suite.optimizers.models.likelihood import negative_log_posterior
+from cbo_suite.optimizers.models.surrogate import FIT_STEPS, FIT_TOLERANCE
 
 
 def smooth_data(count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -55,6 +56,26 @@ def test_as_likely_as_scipy_finds(count: int) -> None:
             options={"maxiter": 1000},
         )
         assert float(values[index]) <= found.fun + 0.1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "deviation", "behind"),
+    [(NOISE_FREE, 0.0, 2.0), (NOISY, 0.3, 1.5), (NOISY, 0.05, 3.0)],
+)
+@pytest.mark.parametrize("count", [20, 60])
+def test_fits_of_a_run_end_near_the_maximum(
+    bounds: Bounds, deviation: float, behind: float, count: int
+) -> None:
+    """As many steps as the models of a run take, and where a later fit begins."""
+    x, y = smooth_data(count)
+    noise = np.random.default_rng(1).standard_normal(y.shape)
+    y = y + deviation * torch.tensor(noise)
+    start = default_parameters(3, 4, bounds, y)
+    _, best = fit(x, y, start, bounds, steps=400, tolerance=1e-6)
+    for _ in range(2):
+        start, values = fit(x, y, start, bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
+        assert bool((values - best < behind).all()), values - best
+        start = restart_parameters(start, bounds)
 
 
 def test_the_expected_curvature_saves_steps() -> None:
