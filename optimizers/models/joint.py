@@ -15,6 +15,7 @@ its first rows, and rows of other candidates are computed when somebody asks for
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -114,15 +115,7 @@ class JointDraws:
         size = ids.numel()
         if size == 0:
             return
-        matrix = self._covariance(ids, ids, self._used)
-        diagonal, base = matrix.diagonal(), matrix.diagonal().clone()
-        jitter = RELATIVE_FLOOR * self._signal
-        while True:
-            torch.add(base, jitter, out=diagonal)
-            factor, failed = torch.linalg.cholesky_ex(matrix)
-            if not failed:
-                break
-            jitter *= 10.0
+        factor = self._factorise(self._covariance(ids, ids, self._used))
         normals = self.value.new_zeros(size, self.value.shape[1])
         if self._generator is not None:
             normals.copy_(torch.from_numpy(self._generator.standard_normal(normals.shape)))
@@ -144,6 +137,25 @@ class JointDraws:
             # A product with all rows takes less time than a copy of most of them.
             return prior.sub_((pivots @ factor.mT)[:, right])
         return prior.addmm_(pivots, factor.index_select(0, right).mT, alpha=-1.0)
+
+    def _factorise(self, matrix: Tensor) -> Tensor:
+        """Cholesky factor of conditional covariances `(k, k)`, with as little jitter as needed."""
+        diagonal, base = matrix.diagonal(), matrix.diagonal().clone()
+        jitter = RELATIVE_FLOOR * self._signal
+        while jitter <= self._signal:
+            torch.add(base, jitter, out=diagonal)
+            factor, failed = torch.linalg.cholesky_ex(matrix)
+            if not failed:
+                return factor
+            jitter *= 10.0
+        warnings.warn(
+            "a posterior covariance has no Cholesky factor, so a model draws its candidates "
+            "independently of each other",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        least = RELATIVE_FLOOR * self._signal
+        return base.nan_to_num(nan=self._signal).clamp(least, self._signal).sqrt().diag()
 
     def _settle(self, ids: Tensor) -> None:
         """Set deviations from variances; what is left of a variance by rounding is zero."""

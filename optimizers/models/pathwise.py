@@ -34,10 +34,16 @@ SHAPE, TAIL_SHAPE = 2.5, 1.0
 NUM_FREQUENCIES = 2048
 # Features of one block of candidates stay in a core's cache.
 BLOCK_ELEMENTS = 1 << 18
-# The deviation of a value of which nothing is known: finite, so that no sum of such is NaN.
-UNKNOWN = 1e100
 # So many candidates are drawn at once, for whoever wants to know what the values are like.
 FIRST_DRAWN = 256
+
+
+def unknown(dtype: torch.dtype) -> float:
+    """The deviation of a value of which nothing is known.
+
+    Larger than any value, and finite, so that no sum of such is NaN.
+    """
+    return float(torch.finfo(dtype).max ** 0.75)
 
 
 def frequencies(count: int, dim: int, generator: np.random.Generator) -> tuple[Array, Array]:
@@ -112,7 +118,7 @@ class PathwiseDraws:
         count, dim = candidates.shape
         self.first_block = count
         self.value = candidates.new_zeros(count, draws)
-        self.deviation = candidates.new_full((count,), UNKNOWN)
+        self.deviation = candidates.new_full((count,), unknown(candidates.dtype))
         waves, weights = frequencies(num_frequencies, dim, generator)
         amplitude = np.sqrt(weights * float(self._kernel.variance) / num_frequencies)
         normals = generator.standard_normal((2, num_frequencies, draws)) * amplitude[:, None]

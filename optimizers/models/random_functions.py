@@ -36,8 +36,8 @@ class RandomFunctions:
         dim, like = posterior.x.shape[1], posterior.x
         # One set for all functions: their draws are independent given it, as those of one function.
         waves, weights = frequencies(num_frequencies, dim, generator)
-        self._waves = torch.as_tensor(waves, dtype=like.dtype) / posterior.lengthscale[:, None, :]
-        share = torch.as_tensor(weights / num_frequencies, dtype=like.dtype)
+        self._waves = torch.as_tensor(waves).to(like) / posterior.lengthscale[:, None, :]
+        share = torch.as_tensor(weights / num_frequencies).to(like)
         amplitude = (share * posterior.variance[:, None]).sqrt()
         self._amplitude = torch.cat([amplitude, amplitude], dim=1)
 
@@ -56,7 +56,7 @@ class RandomFunctions:
         posterior, like = self._posterior, self._posterior.x
         models, features = self._amplitude.shape
         normals = generator.standard_normal((models, features + like.shape[0], count))
-        normal = torch.as_tensor(normals, dtype=like.dtype)
+        normal = torch.as_tensor(normals).to(like)
         prior = normal[:, :features] * self._amplitude[:, :, None]
         noise = normal[:, features:] * posterior.noise.sqrt()[:, None, None]
         surprise = self._features(like) @ prior + noise

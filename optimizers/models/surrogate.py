@@ -23,6 +23,7 @@ from cbo_suite.optimizers.models.fit import (
 )
 from cbo_suite.optimizers.models.keops_build import load_keops
 from cbo_suite.optimizers.models.transforms import (
+    LARGEST,
     Standardized,
     bilog,
     copula,
@@ -86,19 +87,30 @@ class Model:
 class Transform:
     """From observations to what the models see."""
 
-    def __init__(self, use_copula: bool, use_bilog: bool) -> None:
-        """Choose the transforms of the objective and of the constraints."""
-        self._use_copula, self._use_bilog = use_copula, use_bilog
+    def __init__(self, use_copula: bool, use_bilog: bool, largest: float = LARGEST) -> None:
+        """Choose the transforms of the objective and of the constraints.
+
+        Args:
+            use_copula: Whether the objective is mapped to normal quantiles.
+            use_bilog: Whether the constraints are mapped by the bilog.
+            largest: Transformed values beyond this are cut off.
+        """
+        self._use_copula, self._use_bilog, self._largest = use_copula, use_bilog, largest
 
     def objective(self, values: Array) -> Array:
         """Transformed objective values `(n,)`, all finite."""
         values = finite_objective(values)
-        return copula(values) if self._use_copula else values
+        return self._cut(copula(values) if self._use_copula else values)
 
     def constraints(self, values: Array) -> Array:
         """Transformed constraint values `(n, m)`, all finite."""
         values = finite_constraints(values)
-        return bilog(values) if self._use_bilog else values
+        return self._cut(bilog(values) if self._use_bilog else values)
+
+    def _cut(self, values: Array) -> Array:
+        """Values that are not too large for the precision of the models."""
+        cut: Array = np.clip(values, -self._largest, self._largest)
+        return cut
 
 
 class Surrogate:

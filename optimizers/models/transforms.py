@@ -16,6 +16,8 @@ from cbo_suite.protocols import Array, BoolArray
 
 # Keeps the square of any value finite, so that means and standard deviations are.
 LARGEST = 1e150
+# What single precision has room for.
+LARGEST_SINGLE = 1e15
 # Below this a series counts as constant, and its standard deviation is taken as this.
 SMALLEST_SCALE = 1e-6
 

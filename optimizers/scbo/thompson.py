@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.pathwise import UNKNOWN
+from cbo_suite.optimizers.models.pathwise import unknown
 
 
 class Draws(Protocol):
@@ -120,7 +120,7 @@ def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: flo
 
 def _share_feasible(draw: Draws) -> float:
     """About which share of the candidates satisfies a constraint, by what is known of it."""
-    known = draw.deviation < UNKNOWN
+    known = draw.deviation < unknown(draw.deviation.dtype)
     return float((draw.value[known, 0] <= 0).double().mean()) if bool(known.any()) else 0.0
 
 
