@@ -8,16 +8,19 @@ is docs/optimizers/scbo.md.
 
 from __future__ import annotations
 
+import operator
 import time
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import log_ndtr
+from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
+from cbo_suite.optimizers.models.transforms import LARGEST, LARGEST_SINGLE
 from cbo_suite.optimizers.scbo.acquisition import Acquisition
 from cbo_suite.optimizers.scbo.archive import Archive
 from cbo_suite.optimizers.scbo.candidates import (
@@ -28,7 +31,7 @@ from cbo_suite.optimizers.scbo.candidates import (
 )
 from cbo_suite.optimizers.scbo.region import Region
 from cbo_suite.optimizers.scbo.trust_region import RELATIVE_GAIN, TrustRegion, best_index
-from cbo_suite.protocols import Array, Evaluation, Space
+from cbo_suite.protocols import Array, BoolArray, Evaluation, Space
 
 __all__ = ["SCBO"]
 
@@ -90,13 +93,15 @@ class SCBO:
         Raises:
             InvalidTask: An option has a value that it cannot have.
         """
-        if dtype not in ("float64", "float32"):
-            raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
         if not 0.0 < delta < 1.0:
             raise InvalidTask(f"delta is a probability between 0 and 1, got {delta!r}")
-        for name, value in (("n_init", n_init), ("num_candidates", num_candidates)):
-            if value is not None and value < 1:
-                raise InvalidTask(f"{name} must be at least 1, or None, got {value}")
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("seed", seed, 0),
+            ("n_init", 1 if n_init is None else n_init, 1),
+            ("num_candidates", 1 if num_candidates is None else num_candidates, 1),
+        ):
+            _require_count(name, value, least)
         self._space, self._batch_size, self._seed = space, batch_size, seed
         self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
@@ -104,8 +109,9 @@ class SCBO:
         self._probability = min(1.0, share)
         self._num_candidates = num_candidates or candidate_count(space.dim)
         self._n_init = n_init
-        self._transform = Transform(copula, bilog)
-        self._like = torch.zeros((), device=device, dtype=getattr(torch, dtype))
+        self._like = _precision(device, dtype)
+        single = self._like.dtype == torch.float32
+        self._transform = Transform(copula, bilog, LARGEST_SINGLE if single else LARGEST)
         self._bounds = (NOISY if noisy else NOISE_FREE).at_precision(self._like.dtype)
         self._archive = Archive(space)
         self._asks = 0
@@ -115,6 +121,7 @@ class SCBO:
 
     def ask(self, n: int = 1) -> Array:
         """Propose up to `n` points, shape `(k, d)`."""
+        _require_count("n", n, 1)
         if self._asks == 0:
             self._told_first = len(self._archive)
         self._asks += 1
@@ -156,7 +163,8 @@ class SCBO:
         else:
             evaluation = Evaluation(archive.objective, archive.constraints)
             best = evaluation.best()
-        return self._space.from_unit(archive.x[best])
+        recommended: Array = archive.told[best].copy()
+        return recommended
 
     def inspect(self) -> dict[str, Any]:
         """What the last ask did and where the trust region stands, as plain JSON."""
@@ -229,11 +237,15 @@ class SCBO:
 
     def _violation(self) -> Array:
         """Total violation of every result in transformed units, shape `(n,)`."""
-        archive = self._archive
-        finite = np.isfinite(archive.objective) & np.isfinite(archive.constraints).all(axis=1)
-        excess = np.maximum(self._transform.constraints(archive.constraints), 0.0).sum(axis=1)
-        total: Array = np.where(finite, excess, np.inf)
+        values = self._transform.constraints(self._archive.constraints)
+        total: Array = np.where(self._finite(), np.maximum(values, 0.0).sum(axis=1), np.inf)
         return total
+
+    def _finite(self) -> BoolArray:
+        """Which results are all finite numbers, shape `(n,)`: no other one can be the best."""
+        archive = self._archive
+        finite: BoolArray = np.isfinite(archive.constraints).all(axis=1)
+        return finite & np.isfinite(archive.objective)
 
     def _judge(self, objective: Array, violation: Array, gain: float | None = None) -> None:
         """Count results as successes and failures; a region that ended makes room for a new one."""
@@ -296,7 +308,7 @@ class SCBO:
         objective[members] = mean[0]
         constant = sum(max(value, 0.0) for value in model.constants)
         violation[members] = np.maximum(mean[1:], 0.0).sum(axis=0) + constant
-        return objective, violation
+        return objective, np.where(self._finite(), violation, np.inf)
 
     def _most_credible(self) -> int:
         """Index of the result to recommend of a noisy problem."""
@@ -305,9 +317,30 @@ class SCBO:
         model = surrogate.update(archive.x, archive.objective, archive.constraints)
         mean, deviation = model.predict(surrogate.tensor(archive.x))
         scaled = -mean[1:] / np.maximum(deviation[1:], 1e-12)
-        log_feasible = log_ndtr(scaled).sum(axis=0)
+        log_feasible = np.where(self._finite(), log_ndtr(scaled).sum(axis=0), -np.inf)
         violated = any(value > 0.0 for value in model.constants)
         credible = (log_feasible >= np.log1p(-self._delta)) & (not violated)
         if credible.any():
             return best_index(np.where(credible, mean[0], np.inf), np.zeros(len(archive)))
         return best_index(mean[0], -log_feasible)
+
+
+def _require_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InvalidTask(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def _precision(device: str, dtype: str) -> Tensor:
+    """A tensor that sets device and precision of the models."""
+    if dtype not in ("float64", "float32"):
+        raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
+    try:
+        return torch.zeros((), device=device, dtype=getattr(torch, dtype))
+    except (AssertionError, RuntimeError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise InvalidTask(f"device {device!r} cannot be used here: {reason}") from error

@@ -28,6 +28,7 @@ class Archive:
     """All results in the order they came, and the points still under way.
 
     Attributes:
+        told: Points as they were told, shape `(n, d)`.
         x: Points scaled to the unit cube, shape `(n, d)`.
         objective: Shape `(n,)`.
         constraints: Shape `(n, m)`.
@@ -37,6 +38,7 @@ class Archive:
     def __init__(self, space: Space) -> None:
         """Begin empty."""
         self._space = space
+        self.told: Array = np.empty((0, space.dim))
         self.x: Array = np.empty((0, space.dim))
         self.objective: Array = np.empty(0)
         self.constraints: Array = np.empty((0, space.num_constraints))
@@ -54,15 +56,27 @@ class Archive:
         """Take in results and say of each what was asked, None if it never was.
 
         Raises:
-            InvalidTask: A point is not made of finite numbers.
+            InvalidTask: Shapes do not fit, or a point is not made of finite numbers; nothing is
+                taken in then.
         """
         x = np.array(x, dtype=float)
+        objective = np.asarray(evaluation.objective, dtype=float)
+        constraints = np.asarray(evaluation.constraints, dtype=float)
+        shapes, count = (x.shape, objective.shape, constraints.shape), len(x)
+        needed = (count, self._space.dim), (count,), (count, self._space.num_constraints)
+        if shapes != needed:
+            raise InvalidTask(
+                "tell needs points, objective and constraints of shapes "
+                f"(n, {self._space.dim}), (n,) and (n, {self._space.num_constraints}), "
+                f"got {', '.join(map(str, shapes))}"
+            )
         if not np.isfinite(x).all():
             row = x[~np.isfinite(x).all(axis=1)][0]
             raise InvalidTask(f"tell needs points of finite numbers, got {row.tolist()}")
+        self.told = np.concatenate([self.told, x])
         self.x = np.concatenate([self.x, np.clip(self._space.to_unit(x), 0.0, 1.0)])
-        self.objective = np.concatenate([self.objective, evaluation.objective])
-        self.constraints = np.concatenate([self.constraints, evaluation.constraints])
+        self.objective = np.concatenate([self.objective, objective])
+        self.constraints = np.concatenate([self.constraints, constraints])
         return [self._take(row) for row in x.tolist()]
 
     def _take(self, x: list[float]) -> Asked | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers import OPTIMIZERS
@@ -36,16 +37,18 @@ def broken(kind: str) -> Evaluate:
     return evaluate
 
 
-@pytest.mark.parametrize("variant", ["scbo", "scbo-ei", "scbo-untransformed", "noisy"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("variant", ["scbo", "scbo-ei", "scbo-untransformed", "noisy", "pathwise"])
 @pytest.mark.parametrize(
     "kind",
     ["nan", "infinite", "all nan", "huge", "constant constraints", "infeasible", "tiny"],
 )
-def test_bad_data_do_not_stop_it(kind: str, variant: str) -> None:
+def test_bad_data_do_not_stop_it(kind: str, variant: str, dtype: str) -> None:
     """It goes on, inside the box, without a warning."""
-    options = {"noisy": True} if variant == "noisy" else dict(OPTIMIZERS[variant].options)
+    own = {"noisy": {"noisy": True}, "pathwise": {"sampler": "pathwise", "bilog": False}}
+    options = own[variant] if variant in own else dict(OPTIMIZERS[variant].options)
     evaluate = broken(kind)
-    optimizer = begun(evaluate, **options)
+    optimizer = begun(evaluate, dtype=dtype, **options)
     for x in advance(optimizer, 5, evaluate=evaluate):
         assert SPACE.validate(x).shape == (1, 2)
     SPACE.validate(optimizer.recommend()[None])
@@ -107,13 +110,65 @@ def test_more_points_than_candidates_are_asked_for() -> None:
     assert len(np.unique(optimizer.ask(80), axis=0)) == 80
 
 
-@pytest.mark.parametrize("device", ["cpu"])
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda",
+            marks=[
+                pytest.mark.gpu,
+                pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
+            ],
+        ),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_precisions(device: str, dtype: str) -> None:
-    """Single precision serves too."""
-    optimizer = begun(device=device, dtype=dtype)
+@pytest.mark.parametrize(
+    "options",
+    [{"sampler": "exact"}, {"sampler": "pathwise"}, {"acquisition": "ei"}, {"noisy": True}],
+    ids=str,
+)
+def test_devices_and_precisions(device: str, dtype: str, options: dict[str, Any]) -> None:
+    """Single precision serves too, and so do graphics cards."""
+    optimizer = begun(device=device, dtype=dtype, **options)
     advance(optimizer, 10)
     assert bowl(optimizer.recommend()[None]).objective[0] < 3.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sampler": "exact"}, {"sampler": "pathwise"}, {"acquisition": "ei"}, {"noisy": True}],
+    ids=str,
+)
+def test_without_cholesky_factors_it_warns_and_goes_on(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the jitter, no factor is to be had: models ignore their data, and say so."""
+    factorise = torch.linalg.cholesky_ex
+
+    def failing(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        factor, info = factorise(matrix)
+        return factor, torch.ones_like(info)
+
+    optimizer = begun(**options)
+    monkeypatch.setattr(torch.linalg, "cholesky_ex", failing)
+    with pytest.warns(RuntimeWarning, match="no Cholesky factor"):
+        points = np.concatenate(advance(optimizer, 2))
+    assert SPACE.validate(points).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraints"), [((2,), (2,)), ((3,), (3, 2)), ((2,), (2, 1)), ((2, 1), (2, 2))]
+)
+def test_results_of_wrong_shapes_are_refused(
+    objective: tuple[int, ...], constraints: tuple[int, ...]
+) -> None:
+    """Nothing of them is taken in, and the optimizer goes on."""
+    optimizer = begun()
+    with pytest.raises(InvalidTask, match=r"shapes \(n, 2\), \(n,\) and \(n, 2\)"):
+        optimizer.tell(design(2), Evaluation(np.ones(objective), np.ones(constraints)))
+    advance(optimizer, 2)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +179,10 @@ def test_precisions(device: str, dtype: str) -> None:
         {"dtype": "float16"},
         {"delta": 0.0},
         {"n_init": 0},
+        {"n_init": 2.5},
+        {"batch_size": 0},
+        {"seed": -1},
+        {"device": "abacus"},
         {"num_candidates": 0},
     ],
 )
@@ -131,6 +190,13 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None
     """The message says what is allowed."""
     with pytest.raises(InvalidTask, match=next(iter(options))):
         make(**options)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5])
+def test_numbers_of_points_that_make_no_sense_are_refused(n: Any) -> None:
+    """The message says what is allowed."""
+    with pytest.raises(InvalidTask, match="n must be a whole number >= 1"):
+        begun().ask(n)
 
 
 def test_nothing_to_recommend() -> None:
