@@ -82,7 +82,8 @@ def minimize(
         SciPy's result: `x` the best point, `fun` its objective, `constr` its constraints, `maxcv`
         its largest violation, `success` whether it is feasible, `message`, `nfev`; and `run`, the
         run with every evaluation. If nothing is feasible, `x` is the point of least violation;
-        if the optimizer recommends a point of its own (noisy problems), `x` is that point.
+        if the optimizer recommends a point of its own (noisy problems), `x` is that point, and
+        `success` says whether its own result happened to be feasible.
     """
     space = Space(np.asarray(lower), np.asarray(upper), num_constraints)
     if n_init is None:
@@ -106,15 +107,19 @@ def minimize(
     if made.recommended_x is not None:
         best = int(np.argmin(np.abs(made.x - made.recommended_x).max(axis=1)))
     constraints = made.constraints[best]
-    message = "a feasible point was found"
-    if not made.evaluation.feasible[best]:
+    feasible = bool(made.evaluation.feasible[best])
+    if feasible:
+        message = "a feasible point was found"
+    elif best == made.best_index:
         message = "no feasible point was found: x is the point of least violation"
+    else:
+        message = "x is the point that the optimizer recommends; its own result is not feasible"
     fields: dict[str, Any] = {
         "x": made.x[best],
         "fun": float(made.objective[best]),
         "constr": constraints,
         "maxcv": float(np.max(constraints, initial=0.0)),
-        "success": bool(made.evaluation.feasible[best]),
+        "success": feasible,
         "message": message,
         "nfev": len(made.x),
         "seconds_optimizer": made.seconds_optimizer,

@@ -65,6 +65,21 @@ def test_a_recommendation_is_what_is_returned():
     result = cbo.minimize(lambda x: x.sum(axis=1), [0, 0], [1, 1], budget=20, optimizer=Advisor)
     assert np.array_equal(result.x, result.run.x[1])
 
+    def only_the_second_is_infeasible(x):
+        return x.sum(axis=1), np.where(x == result.run.x[1], 1.0, -1.0)
+
+    result = cbo.minimize(
+        only_the_second_is_infeasible,
+        [0, 0],
+        [1, 1],
+        num_constraints=2,
+        budget=20,
+        optimizer=Advisor,
+    )
+    assert np.array_equal(result.x, result.run.x[1])
+    assert not result.success
+    assert result.message.startswith("x is the point that the optimizer recommends")
+
 
 def test_the_budget_bounds_the_design():
     """By default at most half the budget goes into the initial design."""
