@@ -37,7 +37,8 @@ Word = Annotated[str, msgspec.Meta(max_length=300)]
 Words = Annotated[dict[Word, Word], msgspec.Meta(max_length=100)]
 Numbers = Annotated[list[Number], msgspec.Meta(max_length=MAX_EVALUATIONS)]
 Vector = Annotated[list[float], msgspec.Meta(max_length=10_000)]
-Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+# Thirty years: sums of such times stay finite.
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Base64 = Annotated[str, msgspec.Meta(max_length=-(-8 * MAX_POINT_NUMBERS // 3) * 4)]
 Sizes = Annotated[
     list[Annotated[int, msgspec.Meta(ge=1)]], msgspec.Meta(max_length=MAX_EVALUATIONS)
