@@ -109,7 +109,7 @@ def test_gradient_agrees_with_gpytorch() -> None:
             by_log.append((by_raw / stretch * scale).detach().reshape(-1))
         np.testing.assert_allclose(float(value[index]), float(objective.detach()), rtol=1e-8)
         np.testing.assert_allclose(
-            gradient[index].numpy(), torch.cat(by_log).numpy(), rtol=1e-7, atol=1e-8
+            gradient[index].numpy(), torch.cat(by_log).numpy(), rtol=1e-8, atol=1e-8
         )
 
 
