@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -28,7 +29,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
 def test_published_rows_are_extended_but_never_overwritten(
     records: list[Record], tmp_path: Path
 ) -> None:
-    """More seeds of the same version are welcome; other results need another id."""
+    """More seeds of the same version are welcome; what is published stays, and none goes."""
     published = tmp_path / "published"
     put(published, records[:10])
     path = put(tmp_path / "new", records)
@@ -37,15 +38,65 @@ def test_published_rows_are_extended_but_never_overwritten(
     assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
     assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
     put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
-    found = verify_file(path, against=published).complaints
-    assert "line 10, field digest: seed 9 is published with another result" in found[0]
+    (complaint,) = verify_file(path, against=published).complaints
+    assert "line 10, field line: seed 9 is published with other bytes" in complaint
     put(published, records)
-    found = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
-    assert "field task.seed: seed 10 is published and missing here" in found[0]
-    older = [msgspec.structs.replace(r, versions={**r.versions, "numpy": "1.0"}) for r in records]
-    put(published, older)
-    found = verify_file(put(tmp_path / "new", records), against=published).complaints
-    assert "line 1, field versions: numpy" in found[0]
+    assert verify_file(path, against=published).findings[1].detail == "0 runs more than published"
+    (complaint,) = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
+    assert "field task.seed: seed 10 is published and missing here" in complaint
+    (published / "toy-2d-v1" / "random-search.jsonl").write_bytes(b"")
+    (complaint,) = verify_file(path, against=published).complaints
+    assert str(published) in complaint
+    assert "field size: the file is empty" in complaint
+
+
+CHANGES: dict[str, object] = {
+    "options": {"scale": 2},
+    "versions": {"cbo-suite": "0.0.1"},
+    "machine": {"system": "other"},
+    "facts": {"box": "0" * 64},
+    "status": "failed",
+    "error": "it broke",
+    "seconds_optimizer": 1e6,
+    "seconds_evaluation": 1e6,
+    "batches": [1] * 100,
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_no_field_of_a_published_run_can_be_rewritten(
+    field: str, records: list[Record], tmp_path: Path
+) -> None:
+    """Neither in one run nor in all: the line must be the published one, byte by byte."""
+    put(tmp_path / "published", records)
+    changed = [msgspec.structs.replace(record, **{field: CHANGES[field]}) for record in records]
+    path = put(tmp_path / "new", changed)
+    (complaint,) = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 1, field line: seed 0 is published with other bytes" in complaint
+    assert "random-search-2" in complaint
+    path = put(tmp_path / "new", [*records[:9], changed[9], *records[10:]])
+    found = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 10, field " in found[0]
+
+
+def test_published_results_are_not_replaced_under_their_digests(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Runs of another method with the published digests, and one value a last digit off."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    forged = [
+        msgspec.structs.replace(other, digest=record.digest)
+        for other, record in zip(renamed(others, "random-search"), records, strict=True)
+    ]
+    steps = {step.index for step in forged[0].improvements}
+    number = next(i for i in range(20, 100) if i not in steps)
+    objective = list(forged[0].objective)
+    objective[number] = float(np.nextafter(float(objective[number]), np.inf))
+    forged[0] = msgspec.structs.replace(forged[0], objective=objective)
+    put(tmp_path / "published", records)
+    path = put(tmp_path / "new", forged)
+    (complaint,) = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 1, field line: seed 0 is published with other bytes" in complaint
 
 
 def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
