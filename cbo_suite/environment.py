@@ -14,7 +14,10 @@ from pathlib import Path
 from cbo_suite._version import __version__
 
 # Libraries whose version can change a result; named when a run has imported them.
-_LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
+LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
+
+# What the digest of an optimizer's code is called among the versions.
+SOURCE = "optimizer-source"
 
 # All of them share models, so they have one digest.
 _OWN_OPTIMIZERS = "cbo_suite.optimizers"
@@ -27,13 +30,13 @@ def describe_versions(factory: Callable[..., object] | None = None) -> dict[str,
     its version.
     """
     versions = {"cbo-suite": __version__, "python": platform.python_version()}
-    for library in _LIBRARIES:
+    for library in LIBRARIES:
         if library in sys.modules:
             versions[library] = _version(library)
     module = str(getattr(factory, "__module__", ""))
     source = _source_digest(_OWN_OPTIMIZERS if module.startswith(_OWN_OPTIMIZERS) else module)
     if source is not None:
-        versions["optimizer-source"] = source
+        versions[SOURCE] = source
     package = module.partition(".")[0]
     if package not in ("", "builtins", "cbo_suite", "__main__"):
         for distribution in _distributions().get(package, []):

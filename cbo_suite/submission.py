@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from cbo_suite.environment import LIBRARIES, SOURCE
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record, decode_record
@@ -299,7 +300,7 @@ def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
         seen[row.digest] = row.line
     versions: dict[str, str] = {}
     for row in rows:
-        different = differing_version(versions, row.versions)
+        different = differing_version(versions or row.versions, row.versions)
         if different is not None:
             complaints.add(row.line, "versions", f"{different}, unlike a line above: one version")
             break
@@ -313,16 +314,21 @@ def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
 def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
     """Name a package that two runs had in different versions, None if there is none.
 
-    A package that only one of them names was imported for another reason and changes nothing.
+    A library that only one of them names was imported by what ran before in the same process;
+    everything else must be named by both.
     """
-    for package in sorted(first.keys() & second.keys()):
-        if first[package] != second[package]:
-            return f"{package} {second[package]}"
+    for package in sorted(first.keys() | second.keys()):
+        one, other = first.get(package), second.get(package)
+        if one != other and not (package in LIBRARIES and None in (one, other)):
+            return f"no {package}" if other is None else f"{package} {other}"
     return None
 
 
 def check_published(submission: Submission, folder: Path, complaints: Complaints) -> str:
     """Check that the lines which are published already are there, byte by byte.
+
+    Runs that are not published must name the digest of the optimizer's source, so that all runs
+    of a row are known to be made by the same code.
 
     Args:
         submission: The new file.
@@ -352,6 +358,10 @@ def check_published(submission: Submission, folder: Path, complaints: Complaints
             )
         if complaints.texts:
             break
-    if not published:
-        return "a new row"
-    return f"{len(rows) - len(published)} runs more than published"
+    more = len(rows) - len(published)
+    if more > 0 and SOURCE not in rows[0].versions:
+        why = "new runs name the code that made them: run them with this version of cbo-suite"
+        if published:
+            why = "the published runs do not say which code made them: more seeds cannot be added"
+        complaints.add(len(published) + 1, "versions", f"it does not name {SOURCE!r}; {why}")
+    return f"{more} runs more than published" if published else "a new row"

@@ -250,18 +250,42 @@ def test_the_best_known_point_is_flagged(records: list[Record], tmp_path: Path) 
     assert "line 5, field digest" in verdict.complaints[0]
 
 
-def test_versions_agree_wherever_they_are_named(records: list[Record], tmp_path: Path) -> None:
-    """A package that only some runs name has one version among them."""
-    named = {5: "1.0", 7: "1.0", 9: "2.0"}
-    runs = [
-        msgspec.structs.replace(r, versions={**r.versions, "somewhere": named[r.task.seed]})
-        if r.task.seed in named
-        else r
-        for r in records
-    ]
-    assert verify_file(put(tmp_path / "one", runs[:9] + records[9:])).complaints == []
-    (complaint,) = verify_file(put(tmp_path / "two", runs)).complaints
-    assert "line 10, field versions: somewhere 2.0, unlike a line above" in complaint
+def with_versions(records: Sequence[Record], seeds: set[int], **changes: str) -> list[Record]:
+    """Let the runs of some seeds name other versions; an empty one is not named."""
+    changed = []
+    for record in records:
+        versions = dict(record.versions)
+        if record.task.seed in seeds:
+            named = {name.replace("_", "-"): version for name, version in changes.items()}
+            versions = {name: word for name, word in (versions | named).items() if word}
+        changed.append(msgspec.structs.replace(record, versions=versions))
+    return changed
+
+
+def test_all_runs_are_of_one_version(records: list[Record], tmp_path: Path) -> None:
+    """Source, packages, Python: all runs name the same, and none leaves one out."""
+    for number, (changes, seeds, message) in enumerate(
+        [
+            ({"optimizer_source": "0" * 16}, {9}, "line 10, field versions: optimizer-source 0000"),
+            ({"optimizer_source": ""}, {9}, "line 10, field versions: no optimizer-source"),
+            ({"optimizer_source": ""}, {0}, "line 2, field versions: optimizer-source "),
+            ({"python": ""}, {3, 5}, "line 4, field versions: no python"),
+            ({"my_search": "1.0"}, {9}, "line 10, field versions: my-search 1.0"),
+            ({"numpy": "1.0"}, {9}, "line 10, field versions: numpy 1.0"),
+        ]
+    ):
+        runs = with_versions(records, seeds, **changes)
+        (complaint,) = complaints_of(tmp_path / str(number), runs)
+        assert message in complaint
+        assert "unlike a line above: one version" in complaint
+
+
+def test_libraries_agree_wherever_they_are_named(records: list[Record], tmp_path: Path) -> None:
+    """What ran before in the same process may have imported one; its version is one."""
+    runs = with_versions(records, {5, 7}, cma="4.5.0")
+    assert complaints_of(tmp_path, runs) == []
+    (complaint,) = complaints_of(tmp_path, with_versions(runs, {9}, cma="4.4.0"))
+    assert "line 10, field versions: cma 4.4.0, unlike a line above" in complaint
 
 
 def test_runs_that_failed_are_part_of_the_grid(records: list[Record], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -97,6 +98,32 @@ def test_published_results_are_not_replaced_under_their_digests(
     path = put(tmp_path / "new", forged)
     (complaint,) = verify_file(path, against=tmp_path / "published").complaints
     assert "line 1, field line: seed 0 is published with other bytes" in complaint
+
+
+def without_source(records: Sequence[Record]) -> list[Record]:
+    """Return records that do not say which code made them."""
+    return [
+        msgspec.structs.replace(
+            record, versions={k: v for k, v in record.versions.items() if k != "optimizer-source"}
+        )
+        for record in records
+    ]
+
+
+def test_new_runs_say_which_code_made_them(records: list[Record], tmp_path: Path) -> None:
+    """A published row that does not can stay, but grow no more."""
+    published, older = tmp_path / "published", without_source(records)
+    put(published, older[:10])
+    assert verify_file(put(tmp_path / "same", older[:10]), against=published).status == "verified"
+    (complaint,) = verify_file(put(tmp_path / "more", older), against=published).complaints
+    assert (
+        "line 11, field versions: it does not name 'optimizer-source'; the published" in complaint
+    )
+    mixed = put(tmp_path / "mixed", older[:10] + records[10:])
+    (complaint,) = verify_file(mixed, against=published).complaints
+    assert "line 11, field versions: optimizer-source " in complaint
+    (complaint,) = verify_file(put(tmp_path / "new", older), against=tmp_path).complaints
+    assert "line 1, field versions: it does not name 'optimizer-source'; new runs" in complaint
 
 
 def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
