@@ -16,17 +16,19 @@ import numpy as np
 from cbo_suite._rules import Finding
 from cbo_suite.environment import describe_machine, describe_versions
 from cbo_suite.errors import (
+    InvalidTask,
     MissingExecutable,
     MissingExtra,
     OptimizerFailed,
     RecordError,
     UnknownId,
+    UnsupportedTask,
     WrongExecutable,
 )
 from cbo_suite.files import write_whole
 from cbo_suite.harness import run_task
 from cbo_suite.registry import make_problem, optimizer_factory
-from cbo_suite.replay import check_digests, check_points, find_flags, replay
+from cbo_suite.replay import check_digests, check_points, find_flags, known_points, replay
 from cbo_suite.results import Run
 from cbo_suite.submission import (
     Complaints,
@@ -160,8 +162,9 @@ def _replay(submission: Submission, case: _Case) -> None:
     case.checked = case.sound
     if case.sound:
         count, obstacle = check_digests(submission, done, case.complaints)
-        if count:
-            case.note("digest", f"{count} of {len(submission.rows)} computed again: equal")
+        if count or not case.sound:
+            others = f"; others: {obstacle}" if obstacle else ""
+            case.note("digest", f"{count} of {len(submission.rows)} computed again: equal{others}")
         else:
             case.skip("digest", obstacle)
 
@@ -190,13 +193,18 @@ def _compare_again(submission: Submission, count: int, complaints: Complaints) -
     machine = describe_machine()
     notes = []
     for row in (rows[seed] for seed in seeds):
-        again = _run_again(row)
+        try:
+            again = _run_again(row)
+        except (InvalidTask, UnsupportedTask, OptimizerFailed) as reason:
+            complaints.add(row.line, "task", f"it cannot be run again: {reason}")
+            continue
         # What the run has imported is known only after it.
         other = differing_version(row.versions, describe_versions(factory))
-        if again.digest == row.digest:
+        difference = _first_difference(row, again)
+        if difference is None:
             notes.append(f"seed {row.task.seed} identical")
-        elif other is None and dict(row.machine) == machine:
-            complaints.add(row.line, "digest", f"run again, {_first_difference(row, again)}")
+        elif again.digest == row.digest or (other is None and dict(row.machine) == machine):
+            complaints.add(row.line, "digest", f"run again, {difference}")
         elif _in_range(again, rows):
             where = other or "another machine"
             notes.append(f"seed {row.task.seed} within the range of the runs (here: {where})")
@@ -208,29 +216,49 @@ def _compare_again(submission: Submission, count: int, complaints: Complaints) -
 
 
 def _run_again(row: Row) -> Run:
-    """Run a task as recorded; a run that fails gives what it had until then."""
+    """Run a task as recorded; a run that fails gives what it had until then.
+
+    Raises:
+        OptimizerFailed: It has no evaluation, unlike the recorded one.
+    """
     try:
         return run_task(row.task, options=row.options)
     except OptimizerFailed as failure:
-        if failure.run is None:
+        if isinstance(failure.__cause__, _MISSING):
+            raise failure.__cause__ from failure
+        failed: Run | None = failure.run
+        if failed is None or len(failed.x) < min(1, len(row.objective)):
             raise
-        failed: Run = failure.run
         return failed
 
 
-def _first_difference(row: Row, again: Run) -> str:
-    """Say where a run that was made again leaves the recorded one."""
+def _first_difference(row: Row, again: Run) -> str | None:
+    """Say where a run that was made again leaves the recorded one, None if it does not.
+
+    The digest alone proves nothing: it may be the right one beside points of another run.
+    """
     n = min(len(row.objective), len(again.objective))
-    equal = row.objective[:n] == again.objective[:n]
-    if row.x is not None:
-        equal &= (row.x[:n] == again.x[:n]).all(axis=1)
-    if equal.all():
+    _, x, numbers = known_points(row)
+    x, numbers = x[numbers < n], numbers[numbers < n]
+    objective, now = row.objective[:n], again.objective[:n]
+    equal = (objective == now) | (np.isnan(objective) & np.isnan(now))
+    equal &= row.violation[:n] == again.evaluation.violation[:n]
+    if len(numbers):
+        equal[numbers] &= (x == again.x[numbers]).all(axis=1)
+    if not equal.all():
+        return f"evaluation {int(np.argmin(equal))} is another one"
+    if len(again.objective) != len(row.objective):
         return f"it has {len(again.objective)} evaluations instead of {len(row.objective)}"
-    return f"evaluation {int(np.argmin(equal))} is another one"
+    return None if again.digest == row.digest else "its digest is another one"
 
 
 def _in_range(again: Run, rows: Iterable[Row]) -> bool:
-    """Tell whether a run ends between the best and the worst of the recorded ones."""
+    """Tell whether a run ends between the best and the worst of the recorded ones.
+
+    A run without an evaluation ends nowhere.
+    """
+    if not len(again.x):
+        return False
     ends = [
         (float(row.violation[row.steps[-1]]), float(row.objective[row.steps[-1]]))
         for row in rows

@@ -199,6 +199,30 @@ def test_rounding_of_another_machine_is_accepted(
             assert verdict.findings[3].outcome == "skipped"
 
 
+def test_digests_are_compared_run_by_run(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values of one run that round differently leave the others to be checked."""
+    path = put(tmp_path, records)
+    toy = type(cbo.make_problem("toy-2d-v1"))
+    true = toy._evaluate
+
+    def rounded(self: Any, x: np.ndarray) -> Evaluation:
+        objective, constraints = true(self, x)
+        objective[750] = np.nextafter(objective[750], np.inf)
+        # A constraint that is kept and not on record, of another run.
+        row = next(i for i in range(450, 500) if constraints[i, 0] < -0.1)
+        constraints[row, 0] = np.nextafter(constraints[row, 0], 0.0)
+        return Evaluation(objective, constraints)
+
+    monkeypatch.setattr(toy, "_evaluate", rounded)
+    verdict = verify_file(path)
+    assert (verdict.status, verdict.complaints) == ("verified", [])
+    assert verdict.findings[3].detail == (
+        "10 of 12 computed again: equal; others: values are not bit-equal here"
+    )
+
+
 def test_an_expensive_problem_is_sampled(records: list[Record], tmp_path: Path) -> None:
     """Of an expensive problem every improvement and some five percent are replayed."""
     path = put(tmp_path, records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from cbo_suite.cli import main
-from cbo_suite.errors import MissingExtra, RecordError
+from cbo_suite.errors import MissingExtra, OptimizerFailed, RecordError
+from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.records import Record
 from cbo_suite.store import Store
 from cbo_suite.verify import Verdict, mark_verified, verify_file
@@ -80,20 +82,24 @@ def test_no_field_of_a_published_run_can_be_rewritten(
     assert "line 10, field " in found[0]
 
 
+def a_digit_off(record: Record) -> Record:
+    """Change a value by a unit in its last place, which the replay has to allow."""
+    steps = {step.index for step in record.improvements}
+    number = next(i for i in range(20, 100) if i not in steps)
+    objective = list(record.objective)
+    objective[number] = float(np.nextafter(float(objective[number]), np.inf))
+    return msgspec.structs.replace(record, objective=objective)
+
+
 def test_published_results_are_not_replaced_under_their_digests(
     records: list[Record], tmp_path: Path
 ) -> None:
-    """Runs of another method with the published digests, and one value a last digit off."""
+    """Runs of another method with the published digests, each with a value a last digit off."""
     others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
     forged = [
-        msgspec.structs.replace(other, digest=record.digest)
+        msgspec.structs.replace(a_digit_off(other), digest=record.digest)
         for other, record in zip(renamed(others, "random-search"), records, strict=True)
     ]
-    steps = {step.index for step in forged[0].improvements}
-    number = next(i for i in range(20, 100) if i not in steps)
-    objective = list(forged[0].objective)
-    objective[number] = float(np.nextafter(float(objective[number]), np.inf))
-    forged[0] = msgspec.structs.replace(forged[0], objective=objective)
     put(tmp_path / "published", records)
     path = put(tmp_path / "new", forged)
     (complaint,) = verify_file(path, against=tmp_path / "published").complaints
@@ -137,6 +143,66 @@ def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Pa
     assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
 
 
+def test_the_right_digest_beside_other_points_is_found(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Running again compares values: everybody can compute the digest of an honest run."""
+    others = renamed(run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12)), "random-search")
+    claimed = [
+        msgspec.structs.replace(a_digit_off(other), digest=record.digest, machine={"system": "x"})
+        for other, record in zip(others, records, strict=True)
+    ]
+    path = put(tmp_path / "runs", claimed)
+    assert verify_file(path).status == "verified"
+    found = verify_file(path, rerun=12).complaints
+    assert len(found) == 12
+    assert "line 1, field digest: run again, evaluation 10 is another one" in found[0]
+
+
+def test_options_that_the_optimizer_does_not_have_are_found(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """A run that has no evaluation when it is made again is refused, not a crash."""
+    claimed = [msgspec.structs.replace(record, options={"nonexistent": 1}) for record in records]
+    path = put(tmp_path, claimed)
+    done = CliRunner().invoke(main, ["verify", str(path), "--rerun", "1"])
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert re.search(
+        r"random-search\.jsonl, line \d+, field task: it cannot be run again: random-search failed "
+        "in the constructor: TypeError: .*nonexistent",
+        done.stderr,
+    )
+
+
+def test_runs_that_failed_at_once_are_run_again(records: list[Record], tmp_path: Path) -> None:
+    """They fail again; where that is not how it went, they are refused."""
+    nothing = {"objective": [], "violation": [], "feasible": "", "improvements": [], "points": ""}
+    empty = hashlib.sha256().hexdigest()
+    failed = [
+        msgspec.structs.replace(r, status="failed", error="it broke", digest=empty, **nothing)
+        for r in records
+    ]
+    verdict = verify_file(put(tmp_path, failed), rerun=12)
+    assert len(verdict.complaints) == 12
+    assert (
+        "line 1, field digest: run again, it has 100 evaluations instead of 0"
+        in (verdict.complaints[0])
+    )
+    broken = [msgspec.structs.replace(r, options={"nonexistent": 1}) for r in failed]
+    verdict = verify_file(put(tmp_path, broken), rerun=12)
+    assert verdict.complaints == []
+    assert verdict.findings[-1].detail.count("identical") == 12
+
+
+def test_an_optimizer_that_declines_the_problem_did_not_run_it(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limits say that there can be no such run."""
+    monkeypatch.setattr(RandomSearch, "max_dim", 1, raising=False)
+    (complaint,) = verify_file(put(tmp_path, records), rerun=1).complaints
+    assert "field task: it cannot be run again: random-search cannot run toy-2d-v1" in complaint
+
+
 def test_on_another_machine_the_outcome_counts(
     records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,14 +232,20 @@ def test_what_cannot_be_run_again_is_not_verified(
     )
     assert "0 verified, 1 unverified, 0 refused" in done.stdout
 
-    def without_library(*_: object, **__: object) -> None:
-        raise MissingExtra('needs torch: pip install "cbo-suite[scbo]"')
+    missing = MissingExtra('needs torch: pip install "cbo-suite[scbo]"')
 
-    monkeypatch.setattr("cbo_suite.verify.run_task", without_library)
-    verdict = verify_file(put(tmp_path, records), rerun=1)
-    assert verdict.status == "unverified"
-    assert verdict.findings[-1][:2] == ("rerun", "skipped")
-    assert "cbo-suite[scbo]" in verdict.findings[-1].detail
+    def without_library(*_: object, **__: object) -> None:
+        raise missing
+
+    def without_library_in_the_constructor(*_: object, **__: object) -> None:
+        raise OptimizerFailed("failed in the constructor") from missing
+
+    for run_task in (without_library, without_library_in_the_constructor):
+        monkeypatch.setattr("cbo_suite.verify.run_task", run_task)
+        verdict = verify_file(put(tmp_path, records), rerun=1)
+        assert verdict.status == "unverified"
+        assert verdict.findings[-1][:2] == ("rerun", "skipped")
+        assert "cbo-suite[scbo]" in verdict.findings[-1].detail
 
 
 def test_a_campaign_folder_is_sent_to_export(records: list[Record], tmp_path: Path) -> None:
