@@ -150,14 +150,20 @@ def find_flags(submission: Submission, problem: ConstrainedProblem) -> list[str]
 
 
 def replay(
-    submission: Submission, problem: ConstrainedProblem, complaints: Complaints
+    submission: Submission, problem: ConstrainedProblem, salt: str, complaints: Complaints
 ) -> Replay | None:
     """Evaluate the points of a file again and compare objective, constraints and violation.
+
+    Args:
+        submission: The file.
+        problem: Its problem.
+        salt: What a sample of the points is drawn with.
+        complaints: Takes what differs.
 
     Returns:
         What came out, None if the file holds no point.
     """
-    points = select_points(submission, bool(getattr(problem, "cheap", True)))
+    points = select_points(submission, bool(getattr(problem, "cheap", True)), salt)
     if not len(points.x):
         return None
     evaluation = evaluate_points(problem, points.x).evaluation
@@ -165,12 +171,22 @@ def replay(
     return Replay(points, evaluation, *compared)
 
 
-def select_points(submission: Submission, cheap: bool) -> Points:
+def draw(submission: Submission, salt: str, purpose: str) -> np.random.Generator:
+    """Make the generator of a draw, the same for the same file and salt.
+
+    The author of the file does not know the salt: a draw from the content of the file alone could
+    be tried out until it falls on what is honest.
+    """
+    key = hashlib.sha256(f"{salt} {purpose} {submission.sha256}".encode())
+    return np.random.default_rng(int.from_bytes(key.digest(), "big"))
+
+
+def select_points(submission: Submission, cheap: bool, salt: str) -> Points:
     """Choose the points to replay: all that are stored, or of an expensive problem a part.
 
-    That part is every improvement and a sample which is drawn from the content of the file.
+    That part is every improvement and a sample which is drawn with the salt.
     """
-    random = np.random.default_rng(int(submission.sha256[:16], 16))
+    random = draw(submission, salt, "points")
     chosen = []
     for place, row in enumerate(submission.rows):
         steps = np.full(len(row.objective), -1, dtype=np.intp)

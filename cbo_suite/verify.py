@@ -6,6 +6,7 @@ here can be verified too.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -28,7 +29,7 @@ from cbo_suite.errors import (
 from cbo_suite.files import write_whole
 from cbo_suite.harness import run_task
 from cbo_suite.registry import make_problem, optimizer_factory
-from cbo_suite.replay import check_digests, check_points, find_flags, known_points, replay
+from cbo_suite.replay import check_digests, check_points, draw, find_flags, known_points, replay
 from cbo_suite.results import Run
 from cbo_suite.submission import (
     Complaints,
@@ -54,6 +55,7 @@ class Verdict(NamedTuple):
         runs: Number of runs.
         provisional: Whether these are fewer than a full grid.
         sha256: Digest of the bytes of the file, "" if it is not well formed.
+        salt: What seeds and samples were drawn with; with the same one they are drawn again.
         findings: What each check found; after one that failed there are no others.
         complaints: What is wrong: file, line, field, reason.
         flags: What is not wrong but worth a look.
@@ -65,20 +67,29 @@ class Verdict(NamedTuple):
     runs: int
     provisional: bool
     sha256: str
+    salt: str
     findings: list[Finding]
     complaints: list[str]
     flags: list[str]
 
 
-def verify_file(path: Path, *, against: Path | None = None, rerun: int = 0) -> Verdict:
+def new_salt() -> str:
+    """Draw a salt that no author of a file can know."""
+    return secrets.token_hex(16)
+
+
+def verify_file(
+    path: Path, *, against: Path | None = None, rerun: int = 0, salt: str | None = None
+) -> Verdict:
     """Verify one result file.
 
     Args:
         path: The file `<problem>/<optimizer>.jsonl`.
         against: Folder of published runs, which must not be overwritten.
-        rerun: Number of seeds, drawn from the content of the file, that are run again.
+        rerun: Number of seeds that are drawn and run again.
+        salt: That of an earlier verdict, to repeat its draws; None for a new one.
     """
-    case = _Case(Complaints(path))
+    case = _Case(Complaints(path), new_salt() if salt is None else salt)
     submission = read_submission(path, case.complaints)
     if submission is None:
         case.note("records", "")
@@ -102,9 +113,9 @@ def verify_file(path: Path, *, against: Path | None = None, rerun: int = 0) -> V
 class _Case:
     """What was found of a file so far."""
 
-    def __init__(self, complaints: Complaints) -> None:
+    def __init__(self, complaints: Complaints, salt: str) -> None:
         """Start with nothing found."""
-        self.complaints = complaints
+        self.complaints, self.salt = complaints, salt
         self.findings: list[Finding] = []
         self.flags: list[str] = []
         self.checked = False
@@ -135,6 +146,7 @@ class _Case:
             runs,
             provisional,
             sha256,
+            self.salt,
             self.findings,
             self.complaints.texts,
             self.flags,
@@ -153,7 +165,7 @@ def _replay(submission: Submission, case: _Case) -> None:
     if not case.sound:
         return
     case.flags += find_flags(submission, problem)
-    done = replay(submission, problem, case.complaints)
+    done = replay(submission, problem, case.salt, case.complaints)
     total = sum(len(row.objective) for row in submission.rows)
     if done is None:
         case.skip("replay", "no run has a point")
@@ -172,7 +184,7 @@ def _replay(submission: Submission, case: _Case) -> None:
 def _rerun(submission: Submission, count: int, case: _Case) -> None:
     """Run some seeds again, if problem and optimizer can be made here."""
     try:
-        notes = _compare_again(submission, count, case.complaints)
+        notes = _compare_again(submission, count, case)
         case.note("rerun", ", ".join(notes))
     except (UnknownId, *_MISSING) as reason:
         absent = (
@@ -183,12 +195,11 @@ def _rerun(submission: Submission, count: int, case: _Case) -> None:
         case.checked = False
 
 
-def _compare_again(submission: Submission, count: int, complaints: Complaints) -> list[str]:
+def _compare_again(submission: Submission, count: int, case: _Case) -> list[str]:
     """Run some seeds again and compare; which ones, nobody can choose beforehand."""
     factory = optimizer_factory(submission.optimizer)
-    # The second half of the digest; the first has chosen the points to replay.
-    random = np.random.default_rng(int(submission.sha256[32:], 16))
-    rows = submission.rows
+    random = draw(submission, case.salt, "seeds")
+    rows, complaints = submission.rows, case.complaints
     seeds = sorted(random.choice(len(rows), size=min(count, len(rows)), replace=False).tolist())
     machine = describe_machine()
     notes = []

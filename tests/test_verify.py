@@ -228,13 +228,14 @@ def test_an_expensive_problem_is_sampled(records: list[Record], tmp_path: Path) 
     path = put(tmp_path, records)
     submission = read_submission(path, Complaints(path))
     assert submission is not None
-    every, some = select_points(submission, cheap=True), select_points(submission, cheap=False)
+    every, some = (select_points(submission, cheap, "5eed") for cheap in (True, False))
     steps = sum(len(record.improvements) for record in records)
     assert len(every.x) == 1200
     assert (some.step >= 0).sum() == steps
     assert 0.02 < (len(some.x) - steps) / (1200 - steps) < 0.09
-    again = select_points(submission, cheap=False)
+    again, other = (select_points(submission, False, salt) for salt in ("5eed", "0dd"))
     assert np.array_equal(some.x, again.x)
+    assert not np.array_equal(some.number, other.number)
 
 
 def test_a_problem_that_cannot_be_made_here_is_unverified(

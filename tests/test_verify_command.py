@@ -248,6 +248,25 @@ def test_what_cannot_be_run_again_is_not_verified(
         assert "cbo-suite[scbo]" in verdict.findings[-1].detail
 
 
+def test_who_writes_a_file_cannot_choose_what_is_run_again(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """The same file is drawn from anew each time, and again as before with the printed salt."""
+    path = put(tmp_path, records)
+    drawn = {verify_file(path, rerun=1).findings[-1].detail for _ in range(20)}
+    # One seed in twelve: that all twenty draws are the same has a chance of 12 ** -19.
+    assert len(drawn) > 1
+    command = ["verify", str(path), "--rerun", "2"]
+    first = CliRunner().invoke(main, command).stdout
+    (salt,) = re.findall(r"--salt ([0-9a-f]{32})$", first, re.MULTILINE)
+    assert CliRunner().invoke(main, [*command, "--salt", salt]).stdout == first
+    plain = CliRunner().invoke(main, [*command, "--salt", salt, "--json"]).stdout
+    assert json.loads(plain)[0]["salt"] == salt
+    refused = CliRunner().invoke(main, [*command, "--salt", "pepper"])
+    assert refused.exit_code == 2
+    assert "got 'pepper'; write the digits 0-9 and a-f that were printed" in refused.stderr
+
+
 def test_a_campaign_folder_is_sent_to_export(records: list[Record], tmp_path: Path) -> None:
     """It holds journals and outcomes too: one sentence instead of a refusal for each."""
     put(tmp_path / "runs", records)

@@ -1,4 +1,4 @@
-"""How words on the command line are read: lists, seeds, times, sizes and shards."""
+"""How words on the command line are read: lists, seeds, times, sizes, shards and salts."""
 
 from __future__ import annotations
 
@@ -95,6 +95,13 @@ def _shard(text: str) -> Shard:
     return shard
 
 
+def _hexadecimal(text: str) -> str:
+    """Read hexadecimal digits."""
+    if not re.fullmatch(r"[0-9a-f]{1,64}", text):
+        raise ValueError(text)
+    return text
+
+
 def _setting(text: str) -> tuple[str, str]:
     """Read name=value."""
     name, sign, value = text.partition("=")
@@ -109,3 +116,4 @@ TIME = _Reader("TIME", _amount(_SECONDS, 1), "seconds, or a number with s, m, h 
 SIZE = _Reader("SIZE", _amount(_BYTES, 1), "bytes, or a number with K, M, G or T, such as 2G")
 SHARD = _Reader("I/N", _shard, "i/n with i from 1 to n, such as 2/8")
 SETTING = _Reader("NAME=VALUE", _setting, "name=value, such as partition=short")
+HEX = _Reader("HEX", _hexadecimal, "the digits 0-9 and a-f that were printed, such as 5eed")

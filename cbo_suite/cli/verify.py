@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cbo_suite.cli.parameters import HEX
+
 if TYPE_CHECKING:
     from cbo_suite.verify import Verdict
 
@@ -25,13 +27,23 @@ if TYPE_CHECKING:
     "--rerun", type=click.IntRange(0), default=0, metavar="K", help="Run K of the seeds again."
 )
 @click.option(
+    "--salt",
+    type=HEX,
+    help="Draw seeds and samples as an earlier verification that printed this salt.",
+)
+@click.option(
     "--mark",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the verified rows into this file, such as leaderboard/verified.json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def verify(
-    files: tuple[Path, ...], against: Path | None, rerun: int, mark: Path | None, as_json: bool
+    files: tuple[Path, ...],
+    against: Path | None,
+    rerun: int,
+    salt: str | None,
+    mark: Path | None,
+    as_json: bool,
 ) -> None:
     """Verify result files <problem>/<optimizer>.jsonl, or all files of folders.
 
@@ -39,11 +51,12 @@ def verify(
     out as recorded. Exits with 1 if a file is refused, or if --rerun was asked for and could not
     be done.
     """
-    from cbo_suite.verify import mark_verified, verify_file
+    from cbo_suite.verify import mark_verified, new_salt, verify_file
 
+    salt = new_salt() if salt is None else salt
     verdicts = []
     for path in _expand(files):
-        verdict = verify_file(path, against=against, rerun=rerun)
+        verdict = verify_file(path, against=against, rerun=rerun, salt=salt)
         verdicts.append(verdict)
         if not as_json:
             _show(verdict)
@@ -57,6 +70,7 @@ def verify(
         click.echo(json.dumps([_plain(verdict) for verdict in verdicts], indent=2))
     else:
         click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+        click.echo(f"To draw the same seeds and samples again: --salt {salt}")
     if counts["refused"] or (rerun and counts["unverified"]):
         raise click.exceptions.Exit(1)
 
