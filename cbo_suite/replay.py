@@ -17,6 +17,7 @@ from cbo_suite.evaluate import evaluate_points
 from cbo_suite.journal import Batch, digest
 from cbo_suite.protocols import Array, BoolArray, ConstrainedProblem, Evaluation, Space
 from cbo_suite.records import MAX_POINT_NUMBERS, regular_batches
+from cbo_suite.references import load_references
 from cbo_suite.submission import Complaints, Row, Submission
 
 # Where most values agree to the bit, arithmetic is no excuse: 1,000 units in the last place are
@@ -28,6 +29,8 @@ TOLERANCE = 1e-12
 SAME_ARITHMETIC = 0.9
 # Share of the stored points of an expensive problem that is replayed beside the improvements.
 SAMPLE = 0.05
+# Part of the scale of a problem by which a value may be above its worst.
+ROUNDING = 1e-9
 _MAX_COMPLAINTS = 10
 
 Agreement = Literal["bit-equal", "within 1e-13", "within 1e-12"]
@@ -166,6 +169,7 @@ def replay(
     points = select_points(submission, bool(getattr(problem, "cheap", True)), salt)
     if not len(points.x):
         return None
+    _check_unseen(submission, points, complaints)
     evaluation = evaluate_points(problem, points.x).evaluation
     compared = _compare(submission, points, evaluation, problem, complaints)
     return Replay(points, evaluation, *compared)
@@ -203,6 +207,32 @@ def select_points(submission: Submission, cheap: bool, salt: str) -> Points:
         nothing = np.empty(0, dtype=np.intp)
         return Points(nothing, nothing, np.empty((0, 0)), nothing)
     return Points(*(np.concatenate(parts) for parts in zip(*chosen, strict=True)))
+
+
+def _check_unseen(submission: Submission, points: Points, complaints: Complaints) -> None:
+    """Check that no feasible value whose point is not replayed is above the worst there is.
+
+    The largest feasible value of all runs is what the paper's rule gives to everybody's runs
+    without a feasible point, so an invented one would move the scores of others.
+    """
+    reference = load_references().get(submission.problem)
+    # What cannot be shipped was never searched for its worst value.
+    if reference is None or reference.optional:
+        return
+    limit = reference.worst + ROUNDING * (reference.worst - reference.best)
+    for place, row in enumerate(submission.rows):
+        unseen = (row.violation == 0) & (row.objective > limit)
+        unseen[points.number[points.row == place]] = False
+        if unseen.any():
+            number = int(unseen.argmax())
+            complaints.add(
+                row.line,
+                "objective",
+                f"evaluation {number} is feasible with {float(row.objective[number])}, its point "
+                f"is not replayed, and no feasible value above {reference.worst} is known; if it "
+                "is true, open an issue with the point",
+            )
+            return
 
 
 def _compare(
