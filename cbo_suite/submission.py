@@ -154,6 +154,11 @@ def read_submission(path: Path, complaints: Complaints) -> Submission | None:
     return None if complaints.texts else Submission(*names, sha256.hexdigest(), rows)
 
 
+def row_name(path: Path) -> str:
+    """Name the row "<problem>/<optimizer>" that a file stands for, "" if its path does not say."""
+    return "/".join(_names(path, Complaints(path)) or ())
+
+
 def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
     """Take problem and optimizer from the path, if they are names and the file is a file."""
     folder = path.parent if path.parent.name not in ("", "..") else path.parent.resolve()

@@ -38,6 +38,7 @@ from cbo_suite.submission import (
     check_published,
     differing_version,
     read_submission,
+    row_name,
 )
 
 Status = Literal["verified", "unverified", "refused"]
@@ -49,7 +50,7 @@ class Verdict(NamedTuple):
 
     Attributes:
         file: Its path, safe to print.
-        row: "<problem>/<optimizer>", "" if the file is not well formed.
+        row: "<problem>/<optimizer>", "" if the path does not say it.
         status: "verified" if its values came out again, "unverified" if they could not be
             replayed here or a run not be made again, "refused" if something is wrong.
         runs: Number of runs.
@@ -93,7 +94,7 @@ def verify_file(
     submission = read_submission(path, case.complaints)
     if submission is None:
         case.note("records", "")
-        return case.verdict("", 0, False, "")
+        return case.verdict(row_name(path), 0, False, "")
     kind = ", provisional" if submission.provisional else ""
     case.note("records", f"{len(submission.rows)} runs of one version, seeds from 0 on{kind}")
     if against is not None:

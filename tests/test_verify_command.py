@@ -290,6 +290,10 @@ def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None
     assert "toy-2d-v1/random-search" in json.loads(marks.read_text())
     mark_verified(marks, [verdict._replace(status="refused")])
     assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    mark_verified(marks, [verdict])
+    path.write_bytes(path.read_bytes()[:-3000])
+    mark_verified(marks, [verify_file(path), verify_file(tmp_path / "nowhere" / "b.jsonl")])
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
     marks.write_text("[]")
     with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
         mark_verified(marks, [])
