@@ -19,7 +19,7 @@ from cbo_suite.ranking import evaluation_grid, make_board
 from cbo_suite.records import Record
 from tests.make_records import make, make_reference
 
-CASES = settings(deadline=None, max_examples=100)
+CASES = settings(deadline=None, max_examples=500)
 PROBLEMS = ("some-1d-v1", "other-m10-v1", "other-m30-v1")
 REFERENCE = make_reference(budget=3, n_init=0)
 REFERENCES = dict.fromkeys(PROBLEMS, REFERENCE)
@@ -75,7 +75,7 @@ runs = st.dictionaries(
     st.tuples(st.sampled_from(PROBLEMS), st.sampled_from("abcd"), st.integers(0, 3)),
     st.lists(st.none() | st.floats(-10, 40), min_size=3, max_size=3),
     min_size=1,
-    max_size=12,
+    max_size=8,
 )
 
 
@@ -122,7 +122,7 @@ def test_the_order_of_records_changes_nothing(entries: Entries, random: Random) 
     assert markdown(board).startswith("# Leaderboard\n")
 
 
-@given(runs, st.integers(0, 11), st.floats(0, 20))
+@given(runs, st.integers(0, 7), st.floats(0, 20))
 @CASES
 def test_an_improvement_never_lowers_the_own_scores(
     entries: Entries, place: int, gain: float
