@@ -4,6 +4,15 @@
 cbo.charts = (() => {
   const DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3]];
   const NUM_COLOURS = 8;
+  const NARROW = matchMedia("(max-width: 48rem)");
+  // On a phone long names break after a hyphen, so that the values have room.
+  const LONG = "length(datum.label) > 21";
+  const BREAK = `lastindexof(slice(datum.label, 0, 21), "-") + 1`;
+  const BROKEN = {
+    labelExpr: `${LONG} ? [slice(datum.label, 0, ${BREAK}), slice(datum.label, ${BREAK})] : datum.label`,
+    labelOffset: { condition: { test: LONG, value: -6 }, value: 0 },
+    labelFontSize: 11, labelLineHeight: 12, labelLimit: 135, labelOverlap: false,
+  };
   const drawn = new Map();
 
   function colour(name) {
@@ -55,7 +64,17 @@ cbo.charts = (() => {
     const { make, view } = drawn.get(id);
     const container = document.getElementById(id);
     if (view) view.finalize();
-    const spec = { width: "container", autosize: { type: "fit-x", contains: "padding" }, ...make() };
+    const made = make();
+    const empty = typeof made === "string";
+    container.replaceChildren(...(empty ? [cbo.element("p", { class: "note" }, made)] : []));
+    if (empty) {
+      // What a picture contains is not read out, and this is no picture.
+      container.setAttribute("role", "note");
+      drawn.set(id, { make });
+      count(container);
+      return;
+    }
+    const spec = { width: "container", autosize: { type: "fit-x", contains: "padding" }, ...made };
     const compiled = vegaLite.compile(spec, { config: config() }).spec;
     const next = new vega.View(vega.parse(compiled, null, { ast: true }), {
       expr: vega.expressionInterpreter,
@@ -64,33 +83,42 @@ cbo.charts = (() => {
       hover: true,
       logLevel: vega.Error,
     });
+    container.setAttribute("role", "img");
     drawn.set(id, { make, view: next });
     await next.runAsync();
+    // Meanwhile something else may have been drawn in its place.
+    if (drawn.get(id).view !== next) return;
     // The container is the labelled picture; its parts say nothing on their own.
     container.querySelector("svg").setAttribute("aria-hidden", "true");
+    count(container);
+  }
+
+  function count(container) {
     container.dataset.drawn = String(Number(container.dataset.drawn ?? 0) + 1);
   }
 
-  // Draws what `make` describes, and again whenever the colours of the page change.
+  // Draws what `make` describes, or writes the sentence that it returns where there is nothing to
+  // draw; and again whenever the colours of the page or its layout change.
   function draw(id, make) {
     drawn.set(id, { make, view: drawn.get(id)?.view });
     return render(id);
   }
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const id of drawn.keys()) render(id);
-  });
+  for (const query of [matchMedia("(prefers-color-scheme: dark)"), NARROW]) {
+    query.addEventListener("change", () => { for (const id of drawn.keys()) render(id); });
+  }
 
-  // Curves over evaluations; `values` have series, t, y and, for a band, low and high.
-  function curves({ values, names, all, title, scale, height, start, y }) {
+  // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
+  // outside of the scale is cut off.
+  function curves({ values, names, all, title, scale, axis: look, height, start }) {
     const x = {
       field: "t", type: "quantitative", title: "evaluations",
       scale: { nice: false, zero: false }, axis: { grid: false },
     };
-    const axis = { field: "y", type: "quantitative", title, scale, axis: { format: y } };
+    const axis = { field: "y", type: "quantitative", title, scale, axis: look };
     const style = styles(names, all);
     const band = {
-      mark: { type: "area", interpolate: "step-after", opacity: 0.16 },
+      mark: { type: "area", interpolate: "step-after", opacity: 0.16, clip: true },
       transform: [{ filter: { field: "low", valid: true } }],
       encoding: { x, y: { ...axis, field: "low" }, y2: { field: "high" }, color: style.color },
     };
@@ -105,14 +133,14 @@ cbo.charts = (() => {
       encoding: { x: { field: "t", type: "quantitative" } },
     };
     const lines = {
-      mark: { type: "line", interpolate: "step-after", strokeWidth: 2 },
+      mark: { type: "line", interpolate: "step-after", strokeWidth: 2, clip: true },
       encoding: { x, y: axis, ...style },
     };
     // Enough places to point at; one for every value would slow the page down.
     const stride = Math.ceil(values.length / Math.max(1, names.length) / 30);
     const hover = {
       data: { values: values.filter((_, i) => i % stride === 0) },
-      mark: { type: "point", opacity: 0, size: 160 },
+      mark: { type: "point", opacity: 0, size: 160, clip: true },
       encoding: { x, y: axis, color: style.color, tooltip },
     };
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
@@ -128,7 +156,8 @@ cbo.charts = (() => {
   // Values with intervals, one line each; `values` have name, y and, if known, low and high.
   function intervals({ values, title, domain }) {
     const names = values.map((value) => value.name);
-    const y = { ...rows("name", names), axis: { grid: false } };
+    const narrow = NARROW.matches;
+    const y = { ...rows("name", names), axis: { grid: false, ...(narrow ? BROKEN : {}) } };
     const scale = domain ? { domain, clamp: true } : { zero: true };
     const x = { field: "value", type: "quantitative", title, scale, axis: { grid: true } };
     const tooltip = [
@@ -136,7 +165,7 @@ cbo.charts = (() => {
       { field: "value", title, format: ".4~g" },
     ];
     return {
-      height: 22 * Math.max(1, names.length),
+      height: (narrow ? 28 : 22) * names.length,
       data: { values },
       layer: [
         {
@@ -144,7 +173,10 @@ cbo.charts = (() => {
           mark: { type: "rule", strokeWidth: 2, opacity: 0.55, color: colour("series-1") },
           encoding: { y, x: { ...x, field: "low" }, x2: { field: "high" } },
         },
-        { mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y, x, tooltip } },
+        {
+          mark: { type: "point", filled: true, size: narrow ? 22 : 70, opacity: 1 },
+          encoding: { y, x, tooltip },
+        },
       ],
     };
   }

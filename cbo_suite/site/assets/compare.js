@@ -93,6 +93,10 @@
     const means = found.filter((entry) => entry.differences.length > 0).map((entry) => ({
       problem: entry.problem, value: mean(entry.differences.map((d) => d.value)),
     }));
+    if (values.length === 0) return "These problems have no best known value, so there is no score.";
+    if (values.every(({ value }) => value === 0)) {
+      return "There is no difference: the two have the same score on every problem and seed.";
+    }
     const y = cbo.charts.rows("problem", names);
     const title = "anytime score, first minus second";
     const x = { field: "value", type: "quantitative", title };

@@ -2,6 +2,7 @@
 // The charts of one problem: convergence, targets, and time to the first feasible point.
 (() => {
   const { data } = cbo;
+  const NONE = "No optimizer is chosen: tick some in the list above the charts.";
   const all = data.rows.map((row) => row.optimizer);
   const boxes = [...document.querySelectorAll('input[name="series"]')];
   const picked = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
@@ -46,21 +47,58 @@
     }));
   }
 
+  function power(exponent) {
+    if (exponent === 0 || exponent === 1) return String(10 ** exponent);
+    const raised = [...String(exponent)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+    return `10${raised.join("")}`;
+  }
+
+  // Whole powers of ten from below the least to above the largest value.
+  function decades(values) {
+    const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
+    const first = Math.floor(Math.min(...ends));
+    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
+    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
+    return {
+      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
+      axis: {
+        values: ticks,
+        tickCount: ticks.length,
+        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
+      },
+    };
+  }
+
+  // The range after twice the initial design: that of its points would dwarf what follows.
+  function range(values, zero) {
+    const after = values.filter((value) => value.t >= 2 * data.n_init);
+    const ends = after.flatMap(({ y, low = y, high = y }) => [low, high]);
+    const [least, most] = [zero ? 0 : Math.min(...ends), Math.max(...ends)];
+    const largest = Math.max(Math.abs(least), Math.abs(most));
+    return {
+      scale: least < most ? { domain: [least, most], nice: true, zero: false } : { zero },
+      axis: { format: largest >= 0.1 && largest < 1e7 ? ",~f" : "~g" },
+    };
+  }
+
   function convergence() {
     const view = picked("view");
     const log = picked("scale") === "log";
     const rows = shown();
+    if (rows.length === 0) return NONE;
     let values = rows.flatMap((row) => points(row, row[`${view}_mean`], row[`${view}_error`]));
-    if (log) values = toLog(values, view === "paper" ? data.best : 0);
-    const largest = Math.max(...values.map((value) => Math.abs(value.y)), 0);
+    if (values.length === 0) return "No run has found a feasible point.";
+    const offset = view === "paper" ? data.best : 0;
+    if (log && values.every((value) => value.y <= offset)) return "All are at the best known value.";
+    if (log) values = toLog(values, offset);
     const paper = log ? "score above the best known value" : "score by the paper's rule";
     return cbo.charts.curves({
       values,
       names: rows.map((row) => row.optimizer),
       all,
       title: view === "paper" ? paper : "regret",
-      scale: log ? { type: "log", nice: true } : { zero: view === "regret" },
-      y: !log && largest >= 0.1 && largest < 1e7 ? ",~f" : "~g",
+      ...(log ? decades(values) : range(values, view === "regret")),
       height: 340,
       start: data.n_init,
     });
@@ -68,13 +106,14 @@
 
   function share(field, title) {
     const rows = shown();
+    if (rows.length === 0) return NONE;
     return cbo.charts.curves({
       values: rows.flatMap((row) => points(row, row[field])),
       names: rows.map((row) => row.optimizer),
       all,
       title,
       scale: { domain: [0, 1] },
-      y: ".0%",
+      axis: { format: ".0%" },
       height: 240,
       start: data.n_init,
     });

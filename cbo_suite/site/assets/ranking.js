@@ -102,7 +102,7 @@
     }
     document.getElementById("filtered").hidden = all;
     document.getElementById("none").hidden = problems.length > 0;
-    table.hidden = problems.length === 0;
+    document.getElementById("some").hidden = problems.length === 0;
     cbo.say(`${problems.length} of ${data.problems.length} problems.`);
     cbo.resort(table);
   }
@@ -116,6 +116,7 @@
       const [low, high] = row.dataset.low ? [row.dataset.low, row.dataset.high].map(Number) : board;
       return [{ name: data.optimizers[i].id, value: Number(cell.dataset.value), low, high }];
     });
+    if (values.length === 0) return "These problems have no best known value, so there is no score.";
     return cbo.charts.intervals({ values, title: "anytime score (0 to 100)", domain: [0, 100] });
   }
 
@@ -133,7 +134,7 @@
     const values = names.map((name, i) => ({
       name, value: ranks[i], low: ranks[i] - difference / 2, high: ranks[i] + difference / 2,
     }));
-    const title = "mean rank, 1 is best";
-    cbo.charts.draw("difference-chart", () => cbo.charts.intervals({ values, title }));
+    const [title, domain] = ["mean rank, 1 is best", [1, names.length]];
+    cbo.charts.draw("difference-chart", () => cbo.charts.intervals({ values, title, domain }));
   }
 })();
