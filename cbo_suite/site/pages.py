@@ -9,6 +9,7 @@ from importlib.resources import files
 from statistics import stdev
 from typing import Any, NamedTuple
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy.stats import t
 
@@ -97,6 +98,7 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
             texts=texts[problem.problem],
             leaders=NUM_LEADERS,
             checkpoints=_checkpoints(len(problem.evaluations)),
+            twins=_twins(problem),
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
@@ -241,6 +243,15 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
             for row in problem.rows
         ],
     }
+
+
+def _twins(problem: ProblemBoard) -> list[list[str]]:
+    """Find optimizers whose runs cannot be told apart, because one line hides the others."""
+    found: dict[bytes, list[str]] = {}
+    for row in problem.rows:
+        results = msgspec.json.encode((row.outcomes, row.curves))
+        found.setdefault(results, []).append(row.optimizer)
+    return [names for names in found.values() if len(names) > 1]
 
 
 @cache
