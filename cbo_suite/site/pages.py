@@ -257,7 +257,7 @@ def _twins(problem: ProblemBoard) -> list[list[str]]:
 @cache
 def _student() -> list[float]:
     """Return Student's 97.5 % quantiles for 1, 2, ... degrees of freedom."""
-    quantiles = t.ppf(0.975, range(1, MOST_FREEDOM + 1))
+    quantiles = [t.ppf(0.975, freedom) for freedom in range(1, MOST_FREEDOM + 1)]
     return [float(f"{quantile:.6g}") for quantile in quantiles]
 
 
