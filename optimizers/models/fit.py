@@ -73,9 +73,14 @@ class Bounds:
     def at_precision(self, dtype: torch.dtype) -> Bounds:
         """The bounds with as much noise as this precision needs for Cholesky factors to exist."""
         least = 100.0 * torch.finfo(dtype).eps
-        return replace(self, noise=(max(self.noise[0], least), max(self.noise[1], 100.0 * least)))
+        start = self.noise_start if (self.noise_start or 0.0) >= least else None
+        noise = max(self.noise[0], least), max(self.noise[1], 100.0 * least)
+        return replace(self, noise=noise, noise_start=start)
 
 
+# The likelihood of exact data hardly knows their noise, which often ends about where it begins, at
+# 3e-6. To begin at the least, or to fit twenty times as exactly, made no difference to SCBO that 20
+# paired runs of the speed reducer and 18 of Ackley's function could show (p > 0.1).
 NOISE_FREE = Bounds()
 # A fit that begins with far less noise than the data have falls thousands of nats in a few steps
 # along the noise alone, and ends before any length scale has moved.

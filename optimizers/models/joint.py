@@ -144,8 +144,9 @@ class JointDraws:
         jitter = RELATIVE_FLOOR * self._signal
         while jitter <= self._signal:
             torch.add(base, jitter, out=diagonal)
-            factor, failed = torch.linalg.cholesky_ex(matrix)
+            lower, failed = torch.linalg.cholesky_ex(matrix)
             if not failed:
+                factor: Tensor = lower
                 return factor
             jitter *= 10.0
         warnings.warn(

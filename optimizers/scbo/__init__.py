@@ -243,9 +243,8 @@ class SCBO:
 
     def _finite(self) -> BoolArray:
         """Which results are all finite numbers, shape `(n,)`: no other one can be the best."""
-        archive = self._archive
-        finite: BoolArray = np.isfinite(archive.constraints).all(axis=1)
-        return finite & np.isfinite(archive.objective)
+        series = np.column_stack([self._archive.objective, self._archive.constraints])
+        return np.asarray(np.isfinite(series).all(axis=1))
 
     def _judge(self, objective: Array, violation: Array, gain: float | None = None) -> None:
         """Count results as successes and failures; a region that ended makes room for a new one."""

@@ -184,7 +184,22 @@ def test_bounds_in_single_precision() -> None:
     low, high = NOISE_FREE.at_precision(torch.float32).noise
     assert low == pytest.approx(1.19e-5, rel=0.01)
     assert high > low
-    assert NOISE_FREE.at_precision(torch.float64) == NOISE_FREE
+    assert low < NOISE_FREE.at_precision(torch.float32).first_noise < high
+    for bounds in (NOISE_FREE, NOISY):
+        assert bounds.at_precision(torch.float64) == bounds
+    assert NOISY.at_precision(torch.float32).first_noise == NOISY.first_noise
+
+
+def test_exact_data_have_little_noise() -> None:
+    """It does not rise from where a run begins its fits, unless the data ask for more."""
+    x, y = smooth_data(60)
+    start = default_parameters(3, 4, NOISE_FREE, y)
+    parameters, _ = fit(x, y, start, NOISE_FREE, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
+    assert float(parameters[:, -1].exp().max()) < 5e-6
+    # Two results at every point that differ by a hundredth, which no smooth function does.
+    twice = torch.cat([y, y + 0.01], dim=1)
+    noisy, _ = fit(torch.cat([x, x]), twice, start, NOISE_FREE, steps=300)
+    assert float(noisy[:, -1].exp().min()) > 1e-5
 
 
 def test_restart_leaves_dead_ends() -> None:
