@@ -13,6 +13,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 FIRST_ID = 4000
@@ -57,14 +58,22 @@ def srun(*words: str) -> None:
     files = {}
     while words[0].startswith("--"):
         if words[0] in ("--output", "--error"):
-            name = words[1].replace("%A_%a", job).replace("%j", job).replace("%t", "0")
-            files[words[0]] = Path(name).open("ab")
+            path = Path(words[1].replace("%A_%a", job).replace("%j", job).replace("%t", "0"))
+            _wait_for_submission(path.parent)
+            files[words[0]] = path.open("ab")
             words = words[1:]
         words = words[1:]
     command = [shlex.split(word)[0] for word in words]
     os.dup2(files["--output"].fileno(), 1)
     os.dup2(files["--error"].fileno(), 2)
     os.execv(command[0], command)  # noqa: S606 - no shell on purpose
+
+
+def _wait_for_submission(folder: Path) -> None:
+    """Wait until submitit has put the job into its folder, which is after `sbatch` returns."""
+    deadline = time.monotonic() + 60.0
+    while not any(folder.glob("*_submitted.pkl")) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def scancel(*jobs: str) -> None:
