@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 import shutil
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +192,7 @@ class SlurmEngine:
         jobs, self._waiting = self._waiting, []
         executor = self._executor(jobs[0])
         try:
-            with executor.batch():
+            with _interruptible(), executor.batch():
                 handles = [executor.submit(Carrier(msgspec.json.encode(job))) for job in jobs]
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             raise CboError(f"Slurm takes no jobs: {error}") from error
@@ -245,6 +248,23 @@ class SlurmEngine:
         elif handles and command is not None:
             numbers = [str(handle.job_id) for handle in handles]
             subprocess.run([command, *numbers], check=False, capture_output=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Start processes that heed SIGINT, by which submitit's local executor cancels its jobs.
+
+    A campaign in a script's background ignores it, and what it starts would do so too.
+    """
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if not ignored or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _value(name: str, text: str) -> object:

@@ -34,9 +34,6 @@ class Carrier:
         stop = threading.Event()
         # What is cancelled is told so half a minute before it is killed; time enough to say so.
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        # submitit's local executor interrupts; a campaign in a script's background ignores that,
-        # and so would its jobs.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return msgspec.json.encode(supervise(job, stop=stop))
         except CboError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -149,12 +150,20 @@ def test_stopped_jobs_end_soon_and_keep_their_journals(kind, slurm, tmp_path):
         assert (slurm / "cancelled.log").read_text().startswith("4000_0 4000_1\n")
 
 
-def test_closing_ends_what_runs(tmp_path):
+@pytest.mark.parametrize("place", ["foreground", "background"])
+def test_closing_ends_what_runs(place, tmp_path):
     """Nothing is written any more afterwards; closing twice is fine."""
     engine = local_engine(tmp_path)
     path = tmp_path / "run.jsonl"
     engine.start(Job(make_task(0, 10**6), str(path)))
-    engine.wait(0.0)
+    # As a shell starts what a script puts into the background.
+    heed = signal.default_int_handler if place == "foreground" else signal.SIG_IGN
+    before = signal.signal(signal.SIGINT, heed)
+    try:
+        engine.wait(0.0)
+        assert signal.getsignal(signal.SIGINT) is heed
+    finally:
+        signal.signal(signal.SIGINT, before)
     limit = time.monotonic() + 60
     while not path.exists() and time.monotonic() < limit:
         time.sleep(0.1)
