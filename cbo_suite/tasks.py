@@ -7,13 +7,13 @@ The budgets, batch sizes and initial designs are those of the SCBO paper (Erikss
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
 import msgspec
 
+from cbo_suite.counts import whole_number
 from cbo_suite.errors import InvalidTask, UnknownId
 
 
@@ -77,25 +77,17 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse numbers that make no run; take whole numbers of NumPy for Python's own."""
         for name, least in (("budget", 1), ("batch_size", 1), ("n_init", 0), ("seed", 0)):
-            msgspec.structs.force_setattr(self, name, _count(name, getattr(self, name), least))
+            msgspec.structs.force_setattr(
+                self, name, whole_number(name, getattr(self, name), least)
+            )
         if self.workers is not None:
-            msgspec.structs.force_setattr(self, "workers", _count("workers", self.workers, 1))
+            workers = whole_number("workers", self.workers, 1)
+            msgspec.structs.force_setattr(self, "workers", workers)
 
     @property
     def name(self) -> str:
         """A short name, fit for a file: problem, optimizer and seed."""
         return f"{self.problem}/{self.optimizer}/{self.seed}"
-
-
-def _count(name: str, value: object, least: int) -> int:
-    """Return a whole number of at least `least` that fits 63 bits, or refuse it."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if isinstance(value, bool) or not least <= number < 2**63:
-        raise InvalidTask(f"{name} must be a whole number >= {least}, got {value!r}")
-    return number
 
 
 class Block(NamedTuple):

@@ -8,7 +8,6 @@ is docs/optimizers/scbo.md.
 
 from __future__ import annotations
 
-import operator
 import time
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from scipy.special import log_ndtr
 from torch import Tensor
 
+from cbo_suite.counts import whole_number
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
@@ -101,7 +101,7 @@ class SCBO:
             ("n_init", 1 if n_init is None else n_init, 1),
             ("num_candidates", 1 if num_candidates is None else num_candidates, 1),
         ):
-            _require_count(name, value, least)
+            whole_number(name, value, least)
         self._space, self._batch_size, self._seed = space, batch_size, seed
         self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
@@ -121,7 +121,7 @@ class SCBO:
 
     def ask(self, n: int = 1) -> Array:
         """Propose up to `n` points, shape `(k, d)`."""
-        _require_count("n", n, 1)
+        whole_number("n", n, 1)
         if self._asks == 0:
             self._told_first = len(self._archive)
         self._asks += 1
@@ -322,16 +322,6 @@ class SCBO:
         if credible.any():
             return best_index(np.where(credible, mean[0], np.inf), np.zeros(len(archive)))
         return best_index(mean[0], -log_feasible)
-
-
-def _require_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise InvalidTask(f"{name} must be a whole number >= {least}, got {value!r}")
 
 
 def _precision(device: str, dtype: str) -> Tensor:
