@@ -281,6 +281,8 @@ class _Screen:
             found = _found(event) if event.status == "complete" else event.status
             count = f"{self._ended}/{len(self._campaign.tasks)}"
             click.echo(f"{count} {task.name}: {found}; {self._counts()}, {left} left")
+        elif event.note:
+            click.echo(f"{task.name}: {event.note}")
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + PLAIN_SECONDS
             for progress in self._last.values():
@@ -308,7 +310,9 @@ class _Screen:
 
 
 def _found(event: engines.Event) -> str:
-    """Write the best value of a run, as far as known."""
+    """Write the best value of a run, as far as known, or what it waits for."""
+    if isinstance(event, engines.Progress) and event.note:
+        return event.note
     if event.best_objective is None or event.best_violation is None:
         return ""
     return best_note(event.best_objective, event.best_violation)

@@ -92,12 +92,14 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         evaluations: Number of evaluations so far.
         best_objective: Objective value of the best point, None if there is none.
         best_violation: Its total violation, 0 if it is feasible, None if there is none.
+        note: What keeps the run from going on for a while, "" for nothing.
     """
 
     task: Task
     evaluations: int = 0
     best_objective: float | None = None
     best_violation: float | None = None
+    note: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,7 +45,8 @@ def encode(fields: dict[str, Any]) -> bytes:
         if output := fields.get("output", ""):
             fields["output"] = output[(len(output) + 1) // 2 :]
         else:
-            fields["error"] = fields["error"][: len(fields["error"]) // 2]
+            name = "note" if fields.get("note") else "error"
+            fields[name] = fields[name][: len(fields[name]) // 2]
     return line
 
 
@@ -191,6 +192,7 @@ class Guard:
 
     def _verdict(self, reason: str) -> dict[str, Any]:
         """Say how the run ended, in the fields of `Outcome`."""
+        self.last.pop("note", None)
         fields = {
             "status": "killed",
             "error": "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import resource
 import signal
@@ -89,8 +90,10 @@ def _run(job: Job, tell: int) -> None:
         now = time.monotonic()
         if now - last >= REPORT_SECONDS:
             last = now
-            _report(tell, _best(progress.done, progress.best_objective, progress.best_violation))
+            found = _best(progress.done, progress.best_objective, progress.best_violation)
+            _report(tell, {**found, "note": ""})
 
+    logging.getLogger("cbo_suite").addHandler(_Notes(tell))
     try:
         done = _patiently(job, show)
     except UnsupportedTask as reason:
@@ -104,6 +107,21 @@ def _run(job: Job, tell: int) -> None:
         violation = float(done.evaluation.violation[done.best_index])
         found = _best(len(done.x), done.best_objective, violation)
         _report(tell, {"status": "complete", **found})
+
+
+class _Notes(logging.Handler):
+    """Reports the package's own warnings at once: they say why nothing happens for a while."""
+
+    def __init__(self, tell: int) -> None:
+        """Remember where reports go to."""
+        super().__init__(logging.WARNING)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Report what was logged, and print it as if nobody had listened."""
+        note = _one_line(record.getMessage())
+        print(note, file=sys.stderr)
+        _report(self._tell, {"note": note})
 
 
 def _patiently(job: Job, callback: Callback) -> Run:
@@ -163,8 +181,13 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _describe(error: BaseException) -> str:
-    """Put an error into one line of bounded length, harmless for a terminal."""
+    """Put an error into one line."""
     text = str(error) if isinstance(error, CboError) else f"{type(error).__name__}: {error}"
+    return _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    """Put a text into one line of bounded length, harmless for a terminal."""
     line = " ".join(text.split())[:TEXT_LENGTH]
     return "".join(character if character.isprintable() else "?" for character in line)
 

@@ -169,3 +169,4 @@ def test_events_fit_a_pipe() -> None:
     assert len(line) <= LINE_BYTES
     assert msgspec.json.decode(line)["error"].startswith("what what")
     assert encode({"number": 1, "error": "short", "output": "x" * 9000 + "end"}).count(b"end") == 1
+    assert encode({"number": 1, "note": "begin" + "x" * 9000}).count(b"begin") == 1

@@ -6,6 +6,7 @@ Everything here happens in the processes of supervised runs, never in the proces
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -29,6 +30,16 @@ class SlowHill(Hill):
         """Take some time."""
         time.sleep(0.01)
         return super().ask(n)
+
+
+class Builder(SlowHill):
+    """Behaves, and says once why nothing happens for a while, as KeOps' models do."""
+
+    def __init__(self, space: Any, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
+        """Take longer than a run waits between two reports."""
+        super().__init__(space, budget=budget, batch_size=batch_size, seed=seed)
+        logging.getLogger("cbo_suite").warning("it builds\n\033[31msomething %s", "once")
+        time.sleep(0.6)
 
 
 class Counted(Hill):
@@ -250,6 +261,7 @@ class RaisesInConstructor(Hill):
 
 OPTIMIZERS = {
     "slow-hill": SlowHill,
+    "builder": Builder,
     "counted": Counted,
     "hang": Hang,
     "deaf": Deaf,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cbo_suite.campaign import Campaign
-from cbo_suite.engines import Limits, Outcome
+from cbo_suite.engines import Limits, Outcome, Progress
 from cbo_suite.engines.local import LocalEngine
 from cbo_suite.store import Store
 from cbo_suite.tasks import Task
@@ -95,6 +95,19 @@ def test_faults_are_on_record_and_retried_when_asked(misbehaviour: Path, tmp_pat
     assert list(again.waiting) == [tasks[1]]
     assert list(again.failed) == [tasks[0]]
     assert set(Campaign(tasks, store, retry_failed=True).waiting) == set(tasks)
+
+
+def test_what_a_run_waits_for_is_told(misbehaviour: Path, tmp_path: Path) -> None:
+    """At once, in one harmless line, and no longer when it goes on; its output has it too."""
+    task = Task("toy-2d-v1", "builder", 100, 1, 5, 0)
+    *events, outcome = Campaign([task], Store(tmp_path)).run(LocalEngine(1))
+    notes = [event.note for event in events if isinstance(event, Progress)]
+    said = "it builds ?[31msomething once"
+    assert said in notes
+    assert notes[-1] == ""
+    assert isinstance(outcome, Outcome)
+    assert outcome.status == "complete", outcome
+    assert said in outcome.output
 
 
 def test_a_killed_nursery_costs_its_runs_only(misbehaviour: Path, tmp_path: Path) -> None:
