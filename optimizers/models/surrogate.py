@@ -241,6 +241,17 @@ class Surrogate:
                 for index, kernel in enumerate(own):
                     self._factors[index] = extend(kernel, self._factors[index], x[:stop])
 
+    def at_bounds(self) -> dict[str, list[int]]:
+        """How many hyperparameters of all models have reached their lower and upper bound."""
+        parameters = self._parameters[self._varying]
+        bounds = self._bounds.tensors(self._like, parameters.shape[1] - 2)
+        # Those that stand there may have been rounded.
+        reached = [(parameters - bound).abs() <= 1.0 / QUANTA for bound in bounds]
+        parts = {"lengthscale": slice(0, -2), "variance": slice(-2, -1), "noise": slice(-1, None)}
+        return {
+            name: [int(side[:, part].sum()) for side in reached] for name, part in parts.items()
+        }
+
     def get_state(self) -> dict[str, Any]:
         """Hyperparameters and the history of the factors, as plain JSON."""
         return {

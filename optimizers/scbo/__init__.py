@@ -30,7 +30,12 @@ from cbo_suite.optimizers.scbo.candidates import (
     sobol,
 )
 from cbo_suite.optimizers.scbo.region import Region
-from cbo_suite.optimizers.scbo.trust_region import RELATIVE_GAIN, TrustRegion, best_index
+from cbo_suite.optimizers.scbo.trust_region import (
+    RELATIVE_GAIN,
+    TrustRegion,
+    best_index,
+    side_weights,
+)
 from cbo_suite.protocols import Array, BoolArray, Evaluation, Space
 
 __all__ = ["SCBO"]
@@ -53,6 +58,7 @@ class SCBO:
         seed: int = 0,
         acquisition: str = "ts",
         trust_region: bool = True,
+        tr_shape: str = "hypercube",
         copula: bool = True,
         bilog: bool = True,
         perturbation: bool = True,
@@ -74,6 +80,8 @@ class SCBO:
             seed: Fixes all randomness.
             acquisition: "ts" for Thompson sampling, "ei" for constrained expected improvement.
             trust_region: False searches the whole box with all data, and never restarts.
+            tr_shape: "hypercube" as in the paper, or "ard-objective" for a box of the same volume
+                with sides in proportion to the length scales of the objective's model.
             copula: Whether the objective is mapped to normal quantiles.
             bilog: Whether the constraints are mapped by the bilog.
             perturbation: Whether candidates keep variables of the centre in high dimensions.
@@ -93,6 +101,8 @@ class SCBO:
         Raises:
             InvalidTask: An option has a value that it cannot have.
         """
+        if tr_shape not in ("hypercube", "ard-objective"):
+            raise InvalidTask(f"tr_shape must be hypercube or ard-objective, got {tr_shape!r}")
         if not 0.0 < delta < 1.0:
             raise InvalidTask(f"delta is a probability between 0 and 1, got {delta!r}")
         for name, value, least in (
@@ -105,6 +115,7 @@ class SCBO:
         self._space, self._batch_size, self._seed = space, batch_size, seed
         self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
+        self._weighted = tr_shape == "ard-objective"
         share = PERTURBED_VARIABLES / space.dim if perturbation and trust_region else 1.0
         self._probability = min(1.0, share)
         self._num_candidates = num_candidates or candidate_count(space.dim)
@@ -272,7 +283,10 @@ class SCBO:
         generator = self._generator(_ASK_STREAM, self._asks)
         lower, upper = np.zeros(self._space.dim), np.ones(self._space.dim)
         if self._local:
-            lower, upper = region.trust.box(archive.x[centre])
+            weights: Array | float = 1.0
+            if self._weighted:
+                weights = side_weights(model.gp.kernels[0].lengthscale.cpu().numpy())
+            lower, upper = region.trust.box(archive.x[centre], weights)
         points = candidates(
             max(self._num_candidates, n),
             archive.x[centre],
@@ -293,6 +307,7 @@ class SCBO:
         self._inspection = {
             "centre": self._space.from_unit(archive.x[centre]).tolist(),
             "feasible_candidates": feasible,
+            "at_bounds": self._surrogate.at_bounds(),
             "seconds_fit": fitted - started,
             "seconds_draw": time.perf_counter() - fitted,
         }

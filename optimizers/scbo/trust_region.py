@@ -64,10 +64,22 @@ class TrustRegion:
             return
         self.successes = self.failures = 0
 
-    def box(self, centre: Array) -> tuple[Array, Array]:
-        """Lower and upper corner, both `(d,)`, of the region around `centre` in the unit cube."""
-        half = self.length / 2.0
+    def box(self, centre: Array, weights: Array | float = 1.0) -> tuple[Array, Array]:
+        """Lower and upper corner, both `(d,)`, of the region around `centre` in the unit cube.
+
+        Args:
+            centre: Its middle, shape `(d,)`.
+            weights: Of its sides, shape `(d,)`.
+        """
+        half = self.length / 2.0 * weights
         return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def side_weights(lengthscale: Array) -> Array:
+    """Weights of the sides, long where length scales `(d,)` are, of product one: `(d,)`."""
+    logarithms = np.log(lengthscale)
+    weights: Array = np.exp(logarithms - logarithms.mean())
+    return weights
 
 
 def best_index(objective: Array, violation: Array) -> int:

@@ -239,11 +239,40 @@ def test_inspection_says_what_happened() -> None:
         "restarts",
         "centre",
         "feasible_candidates",
+        "at_bounds",
         "seconds_fit",
         "seconds_draw",
     }
     assert len(inspection["feasible_candidates"]) == 2
     assert min(inspection["seconds_fit"], inspection["seconds_draw"]) > 0.0
+
+
+def ramp(x: Array) -> Evaluation:
+    """An objective of the first variable only, constraints of one each, and all is feasible."""
+    return Evaluation(np.sin(2.0 * x[:, 0]), x[:, ::-1] - 9.0)
+
+
+def test_inspection_says_which_bounds_are_reached() -> None:
+    """Constraints without noise: length scales of variables without influence are the longest."""
+    optimizer = begun(ramp, count=12)
+    optimizer.ask()
+    reached = optimizer.inspect()["at_bounds"]
+    assert reached == {"lengthscale": [0, 2], "variance": [0, 0], "noise": [1, 0]}
+
+
+def test_weighted_regions_are_wide_where_the_objective_does_not_change() -> None:
+    """The box has the volume of the hypercube, and only a variable with influence is narrow."""
+    distance = {}
+    for shape in ("hypercube", "ard-objective"):
+        optimizer = begun(ramp, count=12, batch_size=20, tr_shape=shape)
+        for _ in range(3):
+            optimizer._region.trust.length /= 2.0
+        x = SPACE.to_unit(optimizer.ask(20))
+        centre = SPACE.to_unit(np.array(optimizer.inspect()["centre"]))
+        distance[shape] = np.abs(x - centre).max(axis=0)
+    half = 0.8 / 8 / 2
+    assert (distance["hypercube"] <= half + 1e-12).all()
+    assert distance["ard-objective"][0] < half < distance["ard-objective"][1]
 
 
 def test_callbacks_receive_the_inspection() -> None:

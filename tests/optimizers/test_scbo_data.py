@@ -178,6 +178,7 @@ def test_results_of_wrong_shapes_are_refused(
         {"sampler": "magic"},
         {"dtype": "float16"},
         {"delta": 0.0},
+        {"tr_shape": "ball"},
         {"n_init": 0},
         {"n_init": 2.5},
         {"batch_size": 0},

@@ -12,6 +12,7 @@ from cbo_suite.optimizers.scbo.trust_region import (
     TrustRegion,
     best_index,
     improves,
+    side_weights,
 )
 
 INF = float("inf")
@@ -86,6 +87,17 @@ def test_box_stays_in_the_unit_cube() -> None:
     lower, upper = TrustRegion(3, 1, length=0.4).box(np.array([0.5, 0.1, 1.0]))
     np.testing.assert_allclose(lower, [0.3, 0.0, 0.8])
     np.testing.assert_allclose(upper, [0.7, 0.3, 1.0])
+
+
+@given(st.lists(st.floats(0.005, 4.0), min_size=1, max_size=20), st.floats(1e-3, 1e-2))
+def test_weighted_sides_follow_the_length_scales(scales: list[float], length: float) -> None:
+    """In proportion, with the volume of the hypercube."""
+    weights = side_weights(np.array(scales))
+    np.testing.assert_allclose(weights / weights[0], np.array(scales) / scales[0])
+    np.testing.assert_allclose(weights.prod(), 1.0)
+    region = TrustRegion(len(scales), 1, length)
+    lower, upper = region.box(np.full(len(scales), 0.5), weights)
+    np.testing.assert_allclose(upper - lower, np.minimum(length * weights, 1.0))
 
 
 def test_best_is_feasible_first_then_violation_then_objective() -> None:
