@@ -95,6 +95,10 @@ class _Surrogate:
             constraints=ModelListGP(*(fit_one(inputs, column) for column in limits.T)),
         )
 
+    def at_bounds(self) -> dict[str, list[int]]:
+        """Not known."""
+        return {}
+
     def get_state(self) -> dict[str, Any]:
         """Nothing: every fit begins anew."""
         return {}

@@ -221,7 +221,7 @@ def rival_best(name: str, seed: int) -> float:
         # Read again: another process may have added seeds in the meantime.
         known = json.loads(FINALS.read_text(encoding="utf-8"))
         known[name][str(seed)] = best
-        FINALS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        FINALS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return known[name][str(seed)]
 
 
