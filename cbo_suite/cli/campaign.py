@@ -266,7 +266,7 @@ class _Screen:
 
     def show(self, event: engines.Event) -> None:
         """Show what happened."""
-        task = event.task
+        task, before = event.task, self._last.get(event.task)
         if isinstance(event, Outcome):
             self._last.pop(task, None)
         else:
@@ -281,7 +281,7 @@ class _Screen:
             found = _found(event) if event.status == "complete" else event.status
             count = f"{self._ended}/{len(self._campaign.tasks)}"
             click.echo(f"{count} {task.name}: {found}; {self._counts()}, {left} left")
-        elif event.note:
+        elif event.note and (before is None or before.note != event.note):
             click.echo(f"{task.name}: {event.note}")
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + PLAIN_SECONDS

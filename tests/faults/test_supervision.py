@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,19 @@ def test_what_a_run_waits_for_is_told(misbehaviour: Path, tmp_path: Path) -> Non
     assert isinstance(outcome, Outcome)
     assert outcome.status == "complete", outcome
     assert said in outcome.output
+
+
+def test_a_campaign_shows_what_a_run_waits_for(
+    misbehaviour: Path, start_cbo: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Once, by the name of the run."""
+    words = ["run", "--problems", "toy-2d", "--optimizers", "builder", "--seeds", "0-1"]
+    process = start_cbo(*words, "--budget", "20", "--out", "runs")
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    lines = [line for line in said.splitlines() if "it builds ?[31msomething once" in line]
+    assert len(lines) == 2
+    assert all("builder" in line for line in lines), lines
 
 
 def test_a_killed_nursery_costs_its_runs_only(misbehaviour: Path, tmp_path: Path) -> None:
