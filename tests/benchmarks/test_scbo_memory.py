@@ -11,7 +11,7 @@ import resource, sys
 import cbo_suite
 from cbo_suite.design import initial_design
 from cbo_suite.optimizers.models import surrogate
-surrogate.DEAR_STEPS = surrogate.FINAL_STEPS = 1
+surrogate.ROUGH_STEPS = surrogate.FINAL_STEPS = 1
 problem = cbo_suite.make_problem("vehicle-124d-v1")
 optimizer = cbo_suite.make_optimizer("scbo", problem.space, budget=2010, batch_size=10, seed=0)
 x = initial_design(problem.id, problem.space, 2000, 0)
