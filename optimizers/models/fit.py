@@ -37,8 +37,8 @@ NEIGHBOUR_SHARE = 0.5
 SOFTER_LENGTHSCALES = 16.0
 
 Rows = NDArray[np.intp]
-# (parameters (k, p), rows (k,)) -> values (k,) and gradients (k, p) of these models.
-Evaluate = Callable[[Array, Rows], tuple[Array, Array]]
+# (parameters (k, p), rows (k,), values only) -> values (k,) and gradients (k, p) of these models.
+Evaluate = Callable[[Array, Rows, bool], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,12 @@ def fit(
     for first in range(0, y.shape[0], size):
         part = y[first : first + size]
 
-        def evaluate(parameters: Array, rows: Rows, part: Tensor = part) -> tuple[Array, Array]:
+        def evaluate(
+            parameters: Array, rows: Rows, value_only: bool, part: Tensor = part
+        ) -> tuple[Array, Array]:
             tensor = torch.as_tensor(parameters, dtype=y.dtype, device=y.device)
             own = part if len(rows) == part.shape[0] else part[torch.as_tensor(rows)]
-            value, gradient = negative_log_posterior(tensor, x, own)
+            value, gradient = negative_log_posterior(tensor, x, own, value_only=value_only)
             return value.cpu().numpy().astype(float), gradient.cpu().numpy().astype(float)
 
         own_start = begin[first : first + size]
@@ -204,13 +206,13 @@ def _minimise(
     """Minimise every row of `start` `(b, p)` inside the bounds; `curvature` `(p,)` is a guess."""
     batch = start.shape[0]
     parameters = start.copy()
-    values, gradients = evaluate(parameters, np.arange(batch))
+    values, gradients = evaluate(parameters, np.arange(batch), steps == 0)
     metric = 1.0 / curvature
     inverse_hessian = np.tile(np.diag(metric), (batch, 1, 1))
     fresh = np.ones(batch, dtype=bool)
     slow = np.zeros(batch, dtype=int)
     rows = np.flatnonzero(np.isfinite(values))
-    for _ in range(steps):
+    for step in range(steps):
         at, slope = parameters[rows], gradients[rows]
         free = ~((at <= lower) & (slope > 0) | (at >= upper) & (slope < 0))
         slope = slope * free
@@ -225,15 +227,19 @@ def _minimise(
         # A step that knows no curvature moves no parameter by more than one.
         most = np.where(fresh[rows], 1.0, LARGEST_MOVE)
         length = most / np.maximum(np.abs(direction).max(axis=1), most)
+        # Nobody asks for the slope after the last step.
+        last = step == steps - 1
         new, new_values, new_gradients = _search(
-            evaluate, rows, at, values[rows], slope, direction, length, lower, upper
+            evaluate, last, rows, at, values[rows], slope, direction, length, lower, upper
         )
         gain = values[rows] - new_values
         moved = gain > 0
         accepted = rows[moved]
+        parameters[accepted], values[accepted] = new[moved], new_values[moved]
+        if last:
+            break
         bend = new_gradients[moved] - gradients[accepted]
         _update(inverse_hessian, accepted, new[moved] - at[moved], bend, metric, fresh)
-        parameters[accepted], values[accepted] = new[moved], new_values[moved]
         gradients[accepted] = new_gradients[moved]
         slow[rows] = np.where(gain > tolerance, 0, slow[rows] + 1)
         rows = rows[(slow[rows] < 2) & moved]
@@ -242,6 +248,7 @@ def _minimise(
 
 def _search(
     evaluate: Evaluate,
+    value_only: bool,
     rows: Rows,
     at: Array,
     values: Array,
@@ -256,7 +263,7 @@ def _search(
     todo = np.arange(rows.size)
     for _ in range(MOST_HALVINGS):
         trial = np.clip(at[todo] + length[todo, None] * direction[todo], lower, upper)
-        value, gradient = evaluate(trial, rows[todo])
+        value, gradient = evaluate(trial, rows[todo], value_only)
         promised = (slope[todo] * (trial - at[todo])).sum(axis=1)
         good = value <= values[todo] + SUFFICIENT_DECREASE * promised
         done = todo[good]

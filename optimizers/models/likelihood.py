@@ -58,13 +58,16 @@ def profiled_mean(solved_ones: Tensor, solved_y: Tensor) -> Tensor:
     return solved_y.sum(-1) / solved_ones.sum(-1)
 
 
-def negative_log_posterior(parameters: Tensor, x: Tensor, y: Tensor) -> Objective:
+def negative_log_posterior(
+    parameters: Tensor, x: Tensor, y: Tensor, *, value_only: bool = False
+) -> Objective:
     """Evaluate the objective to minimise over hyperparameters.
 
     Args:
         parameters: Log hyperparameters, shape `(b, d + 2)`.
         x: Inputs shared by all models, shape `(n, d)`.
         y: Standardised outputs, shape `(b, n)`.
+        value_only: Whether the gradient, more than half of the work, may be anything.
     """
     dim, count = x.shape[1], x.shape[0]
     lengthscale = parameters[:, :dim].exp()
@@ -86,6 +89,9 @@ def negative_log_posterior(parameters: Tensor, x: Tensor, y: Tensor) -> Objectiv
     log_determinant = 2.0 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     prior, prior_slope = horseshoe(noise)
     value = 0.5 * (fit + log_determinant + count * math.log(2.0 * math.pi)) - prior
+    if value_only:
+        usable = (failed == 0) & value.isfinite()
+        return Objective(torch.where(usable, value, torch.inf), torch.zeros_like(parameters))
 
     # W replaces the inverse, then W times the slope replaces W: no further n x n matrices.
     matrix = torch.cholesky_inverse(factor)

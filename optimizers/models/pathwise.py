@@ -98,7 +98,7 @@ class PathwiseDraws:
         offset: float = 0.0,
         scale: float = 1.0,
         *,
-        num_frequencies: int = NUM_FREQUENCIES,
+        spectrum: tuple[Array, Array] | None = None,
     ) -> None:
         """Draw the functions, and evaluate them at the first candidates.
 
@@ -110,7 +110,8 @@ class PathwiseDraws:
             generator: Source of randomness.
             offset: Mean that was subtracted from the observations.
             scale: Deviation that the observations were divided by.
-            num_frequencies: Number of frequencies; each has a sine and a cosine.
+            spectrum: Frequencies and weights, as `frequencies` gives them, if several models share
+                them: given these, their draws are independent. By default they are drawn.
         """
         self._kernel, self._inputs, self._candidates = model.kernels[index], model.x, candidates
         self._mean = model.mean[index]
@@ -119,9 +120,9 @@ class PathwiseDraws:
         self.first_block = count
         self.value = candidates.new_zeros(count, draws)
         self.deviation = candidates.new_full((count,), unknown(candidates.dtype))
-        waves, weights = frequencies(num_frequencies, dim, generator)
-        amplitude = np.sqrt(weights * float(self._kernel.variance) / num_frequencies)
-        normals = generator.standard_normal((2, num_frequencies, draws)) * amplitude[:, None]
+        waves, weights = spectrum or frequencies(NUM_FREQUENCIES, dim, generator)
+        amplitude = np.sqrt(weights * float(self._kernel.variance) / weights.size)
+        normals = generator.standard_normal((2, weights.size, draws)) * amplitude[:, None]
 
         def single(values: Array) -> Tensor:
             return torch.as_tensor(values, dtype=torch.float32, device=candidates.device)

@@ -9,7 +9,7 @@ from torch import Tensor
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
-from cbo_suite.optimizers.models.pathwise import PathwiseDraws
+from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws, frequencies
 from cbo_suite.optimizers.models.surrogate import Model
 from cbo_suite.optimizers.scbo import improvement, thompson
 from cbo_suite.optimizers.scbo.thompson import Constant, Draws
@@ -100,6 +100,10 @@ def _draws(
 ) -> list[Draws]:
     """Draws of the objective and the constraints that vary, in transformed units."""
     draws: list[Draws] = []
+    spectrum = None
+    if generator is not None and pathwise and isinstance(model.gp, BatchGP):
+        # One for all models: to draw it takes a third of what a model's draw takes otherwise.
+        spectrum = frequencies(NUM_FREQUENCIES, candidates.shape[1], generator)
     for index in range(len(model.scale)):
         place = float(model.offset[index]), float(model.scale[index])
         if generator is not None and not isinstance(model.gp, BatchGP):
@@ -108,7 +112,8 @@ def _draws(
 
             draws.append(KeopsDraws(model.gp, index, candidates, count, generator, *place))
         elif generator is not None and pathwise:
-            draws.append(PathwiseDraws(model.dense, index, candidates, count, generator, *place))
+            own = model.dense, index, candidates, count, generator, *place
+            draws.append(PathwiseDraws(*own, spectrum=spectrum))
         else:
             draws.append(JointDraws(model.dense, index, candidates, count, generator, *place))
     return draws

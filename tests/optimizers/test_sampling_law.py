@@ -15,13 +15,15 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
-from cbo_suite.optimizers.models.pathwise import PathwiseDraws, frequencies
+from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws, frequencies
 from cbo_suite.optimizers.scbo.candidates import sobol
 from cbo_suite.optimizers.scbo.thompson import Draws, select
 
 SELECTIONS = 600
 # Selections by draws that share one set of random features, as those of a batch do.
 SHARED = 4000
+# (number, dimension, generator) -> frequencies and weights
+Spectrum = Callable[[int, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 CANDIDATES = 150
 # None of a hundred tests may fall below this; by chance one does in 100 choices of all seeds.
 LEAST_PROBABILITY = 1e-4
@@ -84,12 +86,16 @@ def by_the_rule(objective: np.ndarray, constraint: np.ndarray) -> Choices:
     )
 
 
-def shared_features(now: Setting, seed: int, **options: int) -> Choices:
-    """Selections by many random functions of the same features."""
+def shared_features(
+    now: Setting, seed: int, number: int = NUM_FREQUENCIES, draw: Spectrum = frequencies
+) -> Choices:
+    """Selections by many random functions of the same features, which all models share."""
     generator = np.random.default_rng([8, seed])
+    spectrum = draw(number, now.candidates.shape[1], generator)
     values = []
     for index in range(2):
-        draws = PathwiseDraws(now.gp, index, now.candidates, SHARED, generator, **options)
+        own = now.gp, index, now.candidates, SHARED, generator
+        draws = PathwiseDraws(*own, spectrum=spectrum)
         draws.draw(torch.arange(CANDIDATES))
         values.append(draws.value.numpy())
     return by_the_rule(*values)
@@ -166,9 +172,7 @@ def test_one_set_of_features_has_the_law_of_full_draws(dim: int, length: float) 
 
 
 @pytest.mark.parametrize(("dim", "length"), [(2, 0.05), (10, 0.05)])
-def test_plain_features_are_refused(
-    dim: int, length: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_features_are_refused(dim: int, length: float) -> None:
     """The same comparison refuses 256 frequencies as they are usually drawn."""
 
     def plain(
@@ -177,9 +181,8 @@ def test_plain_features_are_refused(
         gamma = generator.gamma(2.5, 1.0 / 2.5, (count, 1))
         return generator.standard_normal((count, dim)) / np.sqrt(gamma), np.ones(count)
 
-    monkeypatch.setattr("cbo_suite.optimizers.models.pathwise.frequencies", plain)
     now = setting(dim, length)
-    sets = [shared_features(now, seed, num_frequencies=256) for seed in range(3)]
+    sets = [shared_features(now, seed, 256, plain) for seed in range(3)]
     exact = full_draws(now, 3, SHARED)
     assert min(min(probabilities(now, exact, one).values()) for one in sets) < LEAST_PROBABILITY
 
@@ -202,9 +205,9 @@ def test_variance_of_random_functions(dim: int, length: float) -> None:
     ids = torch.arange(40)
     variances = []
     for seed in range(30):
-        draws = PathwiseDraws(
-            now.gp, 0, now.candidates[:40], 2000, np.random.default_rng(seed), num_frequencies=1024
-        )
+        generator = np.random.default_rng(seed)
+        spectrum = frequencies(1024, dim, generator)
+        draws = PathwiseDraws(now.gp, 0, now.candidates[:40], 2000, generator, spectrum=spectrum)
         draws.draw(ids)
         variances.append(draws.value.var(dim=1).numpy())
     _, exact = now.gp.predict(now.candidates[:40])

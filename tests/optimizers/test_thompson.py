@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
-from cbo_suite.optimizers.models.pathwise import PathwiseDraws
+from cbo_suite.optimizers.models.pathwise import PathwiseDraws, frequencies
 from cbo_suite.optimizers.scbo.thompson import Constant, Draws, select
 
 
@@ -161,8 +161,9 @@ def test_random_functions_are_selected_by_the_rule(offset: float) -> None:
     """Pathwise draws, feasible and infeasible: evaluated everywhere they choose the same."""
     gp, points = models(12, 3, 3, seed=1)
     generator = np.random.default_rng(3)
+    spectrum = frequencies(64, points.shape[1], generator)
     objective, *constraints = (
-        PathwiseDraws(gp, index, points, 4, generator, offset, 0.5, num_frequencies=64)
+        PathwiseDraws(gp, index, points, 4, generator, offset, 0.5, spectrum=spectrum)
         for index in range(3)
     )
     selection = select(objective, constraints, certainty(1000))
