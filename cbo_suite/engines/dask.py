@@ -202,12 +202,9 @@ class DaskEngine:
     def _hear(self, news: _News) -> list[Event]:
         """Make events of what happened."""
         if isinstance(news, str):
-            try:
-                progress = msgspec.json.decode(news, type=Progress)
-            except msgspec.DecodeError:
-                return []
-            running = any(sent.job.task == progress.task for sent in self._sent.values())
-            return [progress] if running else []
+            progress = accept_progress(news)
+            tasks = [sent.job.task for sent in self._sent.values()]
+            return [progress] if progress is not None and progress.task in tasks else []
         if news is None:
             return []
         names, begun = news
@@ -276,6 +273,15 @@ def accept(job: Job, answer: object, sent: bytes) -> Outcome:
     return msgspec.structs.replace(
         outcome, error=_one_line(outcome.error), output=outcome.output[-TEXT_LENGTH:]
     )
+
+
+def accept_progress(text: str) -> Progress | None:
+    """Take what a worker says of a run's progress, None if it is nonsense."""
+    try:
+        progress = msgspec.json.decode(text, type=Progress)
+    except msgspec.DecodeError:
+        return None
+    return msgspec.structs.replace(progress, note=_one_line(progress.note))
 
 
 def _check_journal(

@@ -18,7 +18,7 @@ import pytest
 from cbo_suite._version import __version__
 from cbo_suite.campaign import Campaign
 from cbo_suite.engines import EngineOptions, Job, Outcome, Progress, make_engine
-from cbo_suite.engines.dask import accept
+from cbo_suite.engines.dask import accept, accept_progress
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
 from cbo_suite.harness import run
 from cbo_suite.store import Store
@@ -300,6 +300,16 @@ def test_an_answer_is_written_without_its_torn_end(made, tmp_path):
     # A worker that could not begin sends no journal, and what is there stays.
     assert accept(job, (sent[0], b""), data).status == "killed"
     assert Path(job.journal).read_bytes() == data
+
+
+def test_what_a_worker_says_of_progress_is_harmless():
+    """Its note becomes one short line; nonsense is dropped."""
+    said = Progress(make_task(0), 3, note="a\nb\x1b[2J" * 999)
+    heard = accept_progress(msgspec.json.encode(said).decode())
+    assert heard.evaluations == 3
+    assert heard.note.startswith("a b[2Ja b")
+    assert len(heard.note) == 1200
+    assert accept_progress('{"note": 1}') is None
 
 
 def test_hostile_answers_are_refused_and_nothing_is_written(made, tmp_path):
