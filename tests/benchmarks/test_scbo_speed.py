@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
     [
         pytest.param(lambda: loop_rows("ackley", 0, (100,)), 10.0, id="ackley"),
         pytest.param(lambda: loop_rows("keane", 0, (500,)), 20.0, id="keane"),
-        # The mean iteration of a run. Those that fit, which are on record beside it, are near 50.
-        pytest.param(lambda: vehicle_rows(0, full=False), 50.0, id="vehicle"),
+        # The mean iteration of a run, and one that fits the models.
+        pytest.param(lambda: islice(vehicle_rows(0, full=False), 2), 50.0, id="vehicle"),
     ],
 )
 def test_times_as_fast_as_botorch(
@@ -28,4 +29,4 @@ def test_times_as_fast_as_botorch(
     """One iteration on the same data, in seconds of the processor."""
     results = benchmark.pedantic(lambda: list(rows()), rounds=1)  # type: ignore[no-untyped-call]
     benchmark.extra_info["rows"] = results
-    assert results[0]["ratio"] >= ratio, results
+    assert min(row["ratio"] for row in results) >= ratio, results
