@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -297,6 +297,18 @@ class JournalWriter:
     ) -> None:
         """Close the file."""
         self.close()
+
+
+def gather(batches: Sequence[Batch], dim: int, num_constraints: int) -> tuple[Array, Evaluation]:
+    """Put all batches together: points of shape `(n, d)` and their values, in the order told."""
+    values = [batch.evaluation(num_constraints) for batch in batches]
+    rows = [row for batch in batches for row in batch.x]
+    x = np.array(rows, dtype=float).reshape(len(rows), dim)
+    nothing = np.empty((0, num_constraints))
+    return x, Evaluation(
+        np.concatenate([np.empty(0), *(value.objective for value in values)]),
+        np.concatenate([nothing, *(value.constraints for value in values)]),
+    )
 
 
 def digest(batches: Iterable[Batch]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
 from cbo_suite.harness import run
-from cbo_suite.loop import Callback
+from cbo_suite.harness.loop import Callback
 from cbo_suite.protocols import Array, Evaluation, Space
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from cbo_suite.errors import MissingExtra, RecordError
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record
-from cbo_suite.references import Reference, load_references
-from cbo_suite.scoring import best_so_far, default_value, mean_and_error, paper_curve, regret
+from cbo_suite.scoring.references import Reference, load_references
+from cbo_suite.scoring.runs import best_so_far, default_value, mean_and_error, paper_curve, regret
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

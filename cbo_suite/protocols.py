@@ -7,6 +7,7 @@ are always float64 arrays of shape `(n, d)`. One-letter names follow the mathema
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cbo_suite.errors import InvalidPoint, InvalidSpace
+from cbo_suite.errors import InvalidPoint, InvalidSpace, InvalidTask
 
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -132,6 +133,17 @@ def _bound(values: ArrayLike, name: str) -> Array:
         raise InvalidSpace(f"{name} must be a vector of finite numbers, got {values!r}")
     bound.setflags(write=False)
     return bound
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return a whole number of at least `least` that fits 63 bits, or refuse it by its name."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not least <= number < 2**63:
+        raise InvalidTask(f"{name} must be a whole number >= {least}, got {value!r}")
+    return number
 
 
 class Evaluation(NamedTuple):

@@ -21,9 +21,8 @@ import numpy as np
 
 from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
-from cbo_suite.journal import Contents, Number, digest, to_json_numbers
+from cbo_suite.journal import Contents, Number, digest, gather, to_json_numbers
 from cbo_suite.protocols import Array, Evaluation
-from cbo_suite.results import gather_run
 from cbo_suite.tasks import Task
 
 SCHEMA: Literal[1] = 1
@@ -138,9 +137,10 @@ def make_record(contents: Contents) -> Record:
     header, end = contents.header, contents.end
     if end is None:
         raise RecordError(f"{header.task.name} has not ended: resume it first")
-    run = gather_run(header, contents.batches, end)
-    evaluation = run.evaluation
-    sizes = [len(batch.x) for batch in contents.batches]
+    batches = contents.batches
+    x, evaluation = gather(batches, header.dim, header.num_constraints)
+    objective, constraints = evaluation
+    sizes = [len(batch.x) for batch in batches]
     return Record(
         schema=SCHEMA,
         task=header.task,
@@ -150,18 +150,18 @@ def make_record(contents: Contents) -> Record:
         facts=header.facts,
         status=end.status,
         error=end.error[:10_000],
-        objective=to_json_numbers(run.objective),
+        objective=to_json_numbers(objective),
         violation=to_json_numbers(evaluation.violation),
         feasible="".join("1" if feasible else "0" for feasible in evaluation.feasible),
         improvements=[
-            Improvement(i, run.x[i].tolist(), float(run.objective[i]), run.constraints[i].tolist())
+            Improvement(i, x[i].tolist(), float(objective[i]), constraints[i].tolist())
             for i in improvements(evaluation)
         ],
-        seconds_optimizer=run.seconds_optimizer,
-        seconds_evaluation=run.seconds_evaluation,
-        digest=digest(contents.batches),
-        points=encode_points(run.x) if run.x.size <= MAX_POINT_NUMBERS else None,
-        batches=None if sizes == regular_batches(header.task, len(run.x)) else sizes,
+        seconds_optimizer=end.seconds_optimizer + sum(b.seconds_optimizer for b in batches),
+        seconds_evaluation=sum(b.seconds_evaluation for b in batches),
+        digest=digest(batches),
+        points=encode_points(x) if x.size <= MAX_POINT_NUMBERS else None,
+        batches=None if sizes == regular_batches(header.task, len(x)) else sizes,
     )
 
 

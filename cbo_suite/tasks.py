@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from cbo_suite.counts import whole_number
 from cbo_suite.errors import InvalidTask, UnknownId
+from cbo_suite.protocols import whole_number
 
 
 class Protocol(NamedTuple):

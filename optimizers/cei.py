@@ -11,11 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.believer import believed_best, choose_batch, log_constrained_improvement
-from cbo_suite.optimizers.global_optimizer import GlobalOptimizer, on_arrays
-from cbo_suite.optimizers.models.global_surrogate import Posterior
+from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.scbo.candidates import PERTURBED_VARIABLES, candidate_count, candidates
-from cbo_suite.optimizers.search import maximise, spread_points
+from cbo_suite.optimizers.shared.believer import (
+    believed_best,
+    choose_batch,
+    log_constrained_improvement,
+)
+from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
+from cbo_suite.optimizers.shared.search import maximise, spread_points
 from cbo_suite.protocols import Array, Space
 
 # Largest number of variables, and of points asked at once, for which gradients improve candidates.

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbo_suite.errors import InvalidTask, MissingExtra
-from cbo_suite.optimizers.archive import Archive
+from cbo_suite.optimizers.shared.archive import Archive
 from cbo_suite.protocols import Array, Evaluation, Space
 
 Handling = Literal["death-penalty", "violation", "augmented-lagrangian"]

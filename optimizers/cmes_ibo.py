@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
-from cbo_suite.optimizers.global_optimizer import GlobalOptimizer, on_arrays
-from cbo_suite.optimizers.models.global_surrogate import Posterior
 from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION
-from cbo_suite.optimizers.sampled_optima import SampledOptima, sample_optima
-from cbo_suite.optimizers.search import maximise, spread_points
+from cbo_suite.optimizers.models.posterior import Posterior
+from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
+from cbo_suite.optimizers.shared.sampled_optima import SampledOptima, sample_optima
+from cbo_suite.optimizers.shared.search import maximise, spread_points
 from cbo_suite.protocols import Array, Space
 
 # Keeps the information finite where a point is sure to be feasible and better than the optimum.

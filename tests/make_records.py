@@ -6,7 +6,7 @@ import numpy as np
 
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Improvement, Record, improvements
-from cbo_suite.references import Reference
+from cbo_suite.scoring.references import Reference
 from cbo_suite.tasks import Task
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from cbo_suite._optimizer_rules import OPTIMIZER_RULES
-from cbo_suite._problem_rules import PROBLEM_RULES
-from cbo_suite._rules import Rule
+from cbo_suite.checks.optimizer_rules import OPTIMIZER_RULES
+from cbo_suite.checks.problem_rules import PROBLEM_RULES
+from cbo_suite.checks.rules import Rule
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.site.texts import Library
 

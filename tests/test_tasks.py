@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cbo_suite.campaign.durations import Estimator
 from cbo_suite.errors import InvalidTask, UnknownId
-from cbo_suite.estimates import Estimator
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.tasks import PAPER, SUITES, Task, change_task, get_suite, make_tasks, shard

@@ -19,7 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cbo_suite import engines
-from cbo_suite.campaign import Campaign, write_campaign_records
+from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.condense import write_campaign_records
+from cbo_suite.campaign.store import Store
 from cbo_suite.cli.parameters import Shard
 from cbo_suite.cli.run import best_note
 from cbo_suite.cli.tables import make_console, print_table
@@ -27,7 +29,6 @@ from cbo_suite.engines import EngineOptions, Limits, Outcome, make_engine
 from cbo_suite.engines.local import cores
 from cbo_suite.errors import UnknownId
 from cbo_suite.registry import list_optimizers, optimizer_factory, resolve_problem_id
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task, change_task, get_suite, make_tasks, shard
 
 STOPPED = 130  # the exit status of what Ctrl-C ended

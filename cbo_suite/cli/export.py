@@ -24,8 +24,8 @@ def export(folder: Path, target: Path, partial: bool, replace: bool) -> None:
 
     Records that are there already stay as they are. When refused, nothing is written.
     """
-    from cbo_suite.export import export_records
-    from cbo_suite.store import Store
+    from cbo_suite.campaign.export import export_records
+    from cbo_suite.campaign.store import Store
 
     done = export_records(Store(folder), target, partial=partial, replace=replace)
     click.echo(

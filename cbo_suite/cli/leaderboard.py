@@ -40,13 +40,8 @@ def build(runs: Path, out: Path, docs: Path, check: bool) -> None:
     from cbo_suite import site
     from cbo_suite.cli.tables import print_table
     from cbo_suite.files import write_whole
-    from cbo_suite.leaderboard import (
-        RANKING_COLUMNS,
-        build_board,
-        differences,
-        ranking_rows,
-        tables,
-    )
+    from cbo_suite.leaderboard import build_board, differences, tables
+    from cbo_suite.leaderboard.markdown_page import RANKING_COLUMNS, ranking_rows
 
     board = build_board(runs)
     if not board.problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cbo_suite.problems.mopta08_install import Executable
+    from cbo_suite.problems.mopta08.install import Executable
 
 
 @click.group()
@@ -25,7 +25,7 @@ def mopta08() -> None:
 def install(path: Path) -> None:
     """Check that PATH is MOPTA08 and copy it into your data folder."""
     from cbo_suite.errors import CboError
-    from cbo_suite.problems.mopta08_install import install as install_executable
+    from cbo_suite.problems.mopta08.install import install as install_executable
 
     try:
         executable = install_executable(path)
@@ -39,7 +39,7 @@ def install(path: Path) -> None:
 @mopta08.command()
 def status() -> None:
     """Say which executable is used and whether it is sound."""
-    from cbo_suite.problems.mopta08_install import locate
+    from cbo_suite.problems.mopta08.install import locate
 
     _show(locate())
 

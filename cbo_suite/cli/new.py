@@ -135,7 +135,7 @@ def _words(name: str) -> dict[str, str]:
 def _objection(name: str) -> str:
     """Say why a name cannot be at once an id, a module and a class, "" if it can."""
     from cbo_suite.registry import list_optimizers
-    from cbo_suite.submission import MAX_NAME, NAME, RESERVED
+    from cbo_suite.verify.submission import MAX_NAME, NAME, RESERVED
 
     words = _words(name)
     title, module = words["title"], words["module"]

@@ -12,8 +12,8 @@ import click
 from cbo_suite.cli.parameters import NAMES, SEEDS, SETTING, SHARD, SIZE, TIME
 
 if TYPE_CHECKING:
-    from cbo_suite.loop import Progress
-    from cbo_suite.results import Run
+    from cbo_suite.harness.loop import Progress
+    from cbo_suite.harness.results import Run
 
 # Options that only a campaign has, and those that only a single run has.
 _CAMPAIGN = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cbo_suite.store import Store
+    from cbo_suite.campaign.store import Store
     from cbo_suite.tasks import Task
 
 _WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing")
@@ -23,7 +23,7 @@ _WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per run.")
 def status(folder: Path, as_json: bool) -> None:
     """Show what is done, running, failed and missing in the campaign in FOLDER [runs]."""
-    from cbo_suite.store import Store
+    from cbo_suite.campaign.store import Store
 
     store = Store(folder)
     rows = [(task, *_look(store, task)) for task in store.tasks()]

@@ -77,7 +77,7 @@ def verify(
 
 def _expand(paths: tuple[Path, ...]) -> list[Path]:
     """Replace folders by the files in them; that of a campaign holds other files too."""
-    from cbo_suite.store import PLANS
+    from cbo_suite.campaign.store import PLANS
 
     files: list[Path] = []
     for path in paths:

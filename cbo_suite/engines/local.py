@@ -7,11 +7,11 @@ import select
 from collections.abc import Sequence
 
 from cbo_suite.engines import EngineOptions, Event, Job
-from cbo_suite.engines.supervise import Nursery
+from cbo_suite.engines.supervise import ForkServerClient
 from cbo_suite.registry import list_optimizers
 from cbo_suite.tasks import Task
 
-# Optimizers of an extra share a nursery that has their slow libraries; no other run loads them.
+# Optimizers of an extra share a fork server that has their slow libraries; no other run loads them.
 _SLOW_LIBRARIES: dict[str, Sequence[str]] = {"scbo": ("torch",)}
 
 
@@ -29,42 +29,42 @@ class LocalEngine:
         """Carry out so many jobs side by side."""
         self.jobs = jobs
         self._extras = {optimizer.id: optimizer.extra for optimizer in list_optimizers()}
-        self._nurseries: dict[Sequence[str], Nursery] = {}
+        self._servers: dict[Sequence[str], ForkServerClient] = {}
 
     def room(self) -> int:
         """Return how many more runs may begin."""
-        return self.jobs - sum(nursery.running for nursery in self._nurseries.values())
+        return self.jobs - sum(server.running for server in self._servers.values())
 
     def start(self, job: Job) -> None:
         """Begin a run."""
         preload = _SLOW_LIBRARIES.get(self._extras.get(job.task.optimizer, ""), ())
-        nursery = self._nurseries.get(preload)
-        if nursery is None:
-            nursery = self._nurseries[preload] = Nursery(preload)
-        nursery.start(job)
+        server = self._servers.get(preload)
+        if server is None:
+            server = self._servers[preload] = ForkServerClient(preload)
+        server.start(job)
 
     def wait(self, seconds: float) -> list[Event]:
         """Return what happened, after so many seconds at most."""
-        select.select(list(self._nurseries.values()), [], [], seconds)
+        select.select(list(self._servers.values()), [], [], seconds)
         events: list[Event] = []
-        for preload, nursery in list(self._nurseries.items()):
-            events += nursery.wait(0.0)
-            if not nursery.alive and not nursery.running:
-                del self._nurseries[preload]
-                nursery.close()
+        for preload, server in list(self._servers.items()):
+            events += server.wait(0.0)
+            if not server.alive and not server.running:
+                del self._servers[preload]
+                server.close()
         return events
 
     def stop(self, task: Task | None = None) -> None:
         """Ask one run, or all, to end."""
-        for nursery in self._nurseries.values():
-            nursery.stop(task)
+        for server in self._servers.values():
+            server.stop(task)
 
     def close(self) -> None:
         """Kill all runs."""
-        for nursery in self._nurseries.values():
-            nursery.abandon()
-        while self._nurseries:
-            self._nurseries.popitem()[1].close()
+        for server in self._servers.values():
+            server.abandon()
+        while self._servers:
+            self._servers.popitem()[1].close()
 
 
 def make(options: EngineOptions) -> LocalEngine:

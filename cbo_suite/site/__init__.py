@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cbo_suite.board import Board, encode_board
 from cbo_suite.files import write_whole
+from cbo_suite.scoring.board import Board, encode_board
 from cbo_suite.site.pages import make_pages
 from cbo_suite.site.texts import Library, make_visible
 

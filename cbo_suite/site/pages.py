@@ -13,8 +13,8 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy.stats import t
 
-from cbo_suite.board import Board, OverallRow, ProblemBoard, ProblemRow
-from cbo_suite.numerals import RowTexts, fixed, measured, number, row_texts
+from cbo_suite.leaderboard.number_format import RowTexts, fixed, measured, number, row_texts
+from cbo_suite.scoring.board import Board, OverallRow, ProblemBoard, ProblemRow
 from cbo_suite.site.texts import (
     Library,
     as_json,

@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from cbo_suite.board import Board, decode_board, encode_board
-from cbo_suite.numerals import number
+from cbo_suite.leaderboard.number_format import number
+from cbo_suite.scoring.board import Board, decode_board, encode_board
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 # In JSON: what is drawn as nothing or turns the direction of writing, and escapes to step over.

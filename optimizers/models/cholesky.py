@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.matern import covariance, scale_points
+from cbo_suite.optimizers.models.kernel import covariance, scale_points
 
 # Added to the diagonal, relative to the signal variance, until the factor exists.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.matern import (
+from cbo_suite.optimizers.models.kernel import (
     correlation_and_slope_,
     scale_points,
     square_distance,

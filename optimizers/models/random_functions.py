@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cbo_suite.optimizers.models.global_surrogate import Posterior
-from cbo_suite.optimizers.models.matern import scale_points, square_distance
+from cbo_suite.optimizers.models.kernel import scale_points, square_distance
 from cbo_suite.optimizers.models.pathwise import frequencies
+from cbo_suite.optimizers.models.posterior import Posterior
 
 # As many features as PESC's authors use, a sine and a cosine for each frequency.
 NUM_FREQUENCIES = 500

@@ -21,7 +21,7 @@ from cbo_suite.optimizers.models.fit import (
     restart_parameters,
     revive,
 )
-from cbo_suite.optimizers.models.keops_build import load_keops
+from cbo_suite.optimizers.models.keops.build import load_keops
 from cbo_suite.optimizers.models.transforms import (
     LARGEST,
     Standardized,
@@ -34,7 +34,7 @@ from cbo_suite.optimizers.models.transforms import (
 from cbo_suite.protocols import Array
 
 if TYPE_CHECKING:
-    from cbo_suite.optimizers.models.keops_gp import KeopsGP
+    from cbo_suite.optimizers.models.keops.gp import KeopsGP
 
 # Bytes of all Cholesky factors beyond which "auto" takes the matrix-free models. A constant, not
 # the machine's memory: a run gives the same result everywhere.
@@ -183,14 +183,14 @@ class Surrogate:
     def _matrix_free(self, x: Tensor, y: Tensor, varying: list[int]) -> KeopsGP:
         """Models by conjugate gradients, fitted when the data have grown by a factor."""
         # Not at the top: KeOps takes seconds to import, and few runs need it.
-        from cbo_suite.optimizers.models import keops_gp
+        from cbo_suite.optimizers.models.keops import gp
 
         self._factors = []
         grown = not self._built or len(x) >= REFIT_GROWTH * self._built[0]
         if grown or varying != self._varying:
-            best, _ = keops_gp.fit(x, y, self._parameters[varying], self._bounds)
+            best, _ = gp.fit(x, y, self._parameters[varying], self._bounds)
             self._keep(best, len(x), varying)
-        return keops_gp.KeopsGP(x, y, self._parameters[varying])
+        return gp.KeopsGP(x, y, self._parameters[varying])
 
     def _must_fit(self, count: int, varying: list[int]) -> bool:
         """Whether hyperparameters must follow the data."""

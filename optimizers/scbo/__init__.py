@@ -16,7 +16,6 @@ import torch
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from cbo_suite.counts import whole_number
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
@@ -36,7 +35,7 @@ from cbo_suite.optimizers.scbo.trust_region import (
     best_index,
     side_weights,
 )
-from cbo_suite.protocols import Array, BoolArray, Evaluation, Space
+from cbo_suite.protocols import Array, BoolArray, Evaluation, Space, whole_number
 
 __all__ = ["SCBO"]
 

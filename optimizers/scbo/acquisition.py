@@ -108,7 +108,7 @@ def _draws(
         place = float(model.offset[index]), float(model.scale[index])
         if generator is not None and not isinstance(model.gp, BatchGP):
             # Not at the top: KeOps takes seconds to import, and few runs need it.
-            from cbo_suite.optimizers.models.keops_gp import KeopsDraws
+            from cbo_suite.optimizers.models.keops.gp import KeopsDraws
 
             draws.append(KeopsDraws(model.gp, index, candidates, count, generator, *place))
         elif generator is not None and pathwise:

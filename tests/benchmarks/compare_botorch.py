@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import cbo_suite
-from cbo_suite.design import initial_design
+from cbo_suite.harness.design import initial_design
 from cbo_suite.optimizers.models.surrogate import Transform
 from cbo_suite.optimizers.scbo import SCBO
 from cbo_suite.optimizers.scbo.candidates import candidate_count, candidates

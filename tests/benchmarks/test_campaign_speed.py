@@ -11,10 +11,10 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.durations import Estimator
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import EngineOptions, Outcome, make_engine
 from cbo_suite.engines.local import cores
-from cbo_suite.estimates import Estimator
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task, change_task, get_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")

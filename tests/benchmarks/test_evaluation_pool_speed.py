@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from cbo_suite.evaluation_pool import EvaluationPool
+from cbo_suite.harness.pool import EvaluationPool
 from tests.doubles import Disc
 
 PAUSE = 0.05

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cbo_suite.errors import ExecutableTimeout
-from cbo_suite.problems.executable import evaluate_points
+from cbo_suite.problems.mopta08.executable import evaluate_points
 from tests.problems.stand_ins import compile_c, script
 
 TIMEOUT = 0.5

@@ -12,8 +12,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from cbo_suite import site
 from cbo_suite.leaderboard import iterate_folder, tables
-from cbo_suite.ranking import make_board
 from cbo_suite.records import Record, write_records
+from cbo_suite.scoring.overall import make_board
 from cbo_suite.tasks import Task
 from tests.make_records import make, make_reference
 

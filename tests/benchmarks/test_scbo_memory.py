@@ -9,7 +9,7 @@ import sys
 SCRIPT = """
 import resource, sys
 import cbo_suite
-from cbo_suite.design import initial_design
+from cbo_suite.harness.design import initial_design
 from cbo_suite.optimizers.models import surrogate
 surrogate.ROUGH_STEPS = surrogate.FINAL_STEPS = 1
 problem = cbo_suite.make_problem("vehicle-124d-v1")

@@ -17,11 +17,11 @@ import pytest
 
 from cbo_suite._version import __version__
 from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import EngineOptions, Job, Outcome, Progress, make_engine
 from cbo_suite.engines.dask import accept, accept_progress
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
 from cbo_suite.harness import run
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task
 from tests.engines.dask_cluster import ROOT, Cluster
 
@@ -75,7 +75,7 @@ def finish(engine, limit=100.0):
 def runs_of(process):
     """Find the processes of runs below a worker."""
     children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "nursery" in " ".join(child.cmdline())]
+    return [child for child in children if "supervise/start.py" in " ".join(child.cmdline())]
 
 
 def test_a_campaign_survives_the_loss_of_a_worker(cluster, tmp_path):

@@ -13,10 +13,9 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.engines import Engine, EngineOptions, Job, Limits, Outcome, Progress, make_engine
-from cbo_suite.engines import supervise as supervision
-from cbo_suite.engines.guard import LINE_BYTES, encode
 from cbo_suite.engines.local import LocalEngine, cores
-from cbo_suite.engines.supervise import Nursery, supervise
+from cbo_suite.engines.supervise import ForkServerClient, supervise
+from cbo_suite.engines.supervise.guard import LINE_BYTES, encode
 from cbo_suite.errors import CboError
 from cbo_suite.journal import digest, read_journal
 from cbo_suite.tasks import Task
@@ -60,16 +59,16 @@ def test_a_supervised_run_is_the_run_itself(tmp_path: Path) -> None:
 def test_what_went_wrong_has_a_name(tmp_path: Path) -> None:
     """An unknown problem and a damaged journal are told as the library tells them."""
     unknown = Job(Task("tyo-2d-v1", "random-search", 12, 1, 5, 0), str(tmp_path / "0.jsonl"))
-    nursery = Nursery()
+    server = ForkServerClient()
     damaged = job_of(tmp_path)
     Path(damaged.journal).write_text("nonsense\n")
     bad_setting = job_of(tmp_path, "sobol-search", settings={"nonsense": 1})
     try:
         for job in (unknown, damaged, bad_setting):
-            nursery.start(job)
-        found = {outcome.task: outcome for outcome in outcomes_of(nursery, 3)}
+            server.start(job)
+        found = {outcome.task: outcome for outcome in outcomes_of(server, 3)}
     finally:
-        nursery.close()
+        server.close()
     assert {outcome.status for outcome in found.values()} == {"failed"}
     assert "did you mean 'toy-2d-v1'" in found[unknown.task].error
     assert "line 1: JSON is malformed" in found[damaged.task].error
@@ -87,16 +86,16 @@ def test_a_run_can_be_stopped_and_resumed(tmp_path: Path) -> None:
     assert contents.end is None
     before = Path(job.journal).read_bytes()
     before = before[: before.rindex(b"\n") + 1]
-    nursery = Nursery()
+    server = ForkServerClient()
     try:
-        nursery.start(job)
+        server.start(job)
         known = len(contents.batches)
-        while not any(event.evaluations > known + 10 for event in nursery.wait(1.0)):
+        while not any(event.evaluations > known + 10 for event in server.wait(1.0)):
             pass
-        nursery.stop(job.task)
-        assert outcomes_of(nursery, 1)[0].status == "stopped"
+        server.stop(job.task)
+        assert outcomes_of(server, 1)[0].status == "stopped"
     finally:
-        nursery.close()
+        server.close()
     after = Path(job.journal).read_bytes()
     assert after.startswith(before)
     assert len(after) > len(before)
@@ -120,19 +119,19 @@ def test_the_engine_has_room_for_as_many_as_cores(tmp_path: Path) -> None:
         engine.close()
 
 
-def test_a_nursery_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that does not work is an error, not a failure of every run."""
     monkeypatch.setattr(sys, "path", [])
-    nursery = Nursery()
+    server = ForkServerClient()
     monkeypatch.undo()
     try:
         with pytest.raises(CboError, match="before it could start any: ModuleNotFoundError"):
-            outcomes_of(nursery, 1)
+            outcomes_of(server, 1)
     finally:
-        nursery.close()
-    monkeypatch.setattr(supervision.sys, "executable", "/nowhere/python")
+        server.close()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(CboError, match="cannot start a process for runs"):
-        Nursery()
+        ForkServerClient()
 
 
 def test_torch_is_loaded_for_those_who_need_it_only(tmp_path: Path) -> None:
@@ -145,8 +144,8 @@ def test_torch_is_loaded_for_those_who_need_it_only(tmp_path: Path) -> None:
             engine.start(job)
         assert {outcome.status for outcome in outcomes_of(engine, 2)} == {"complete"}
         # A process with threads must not be forked.
-        for nursery in engine._nurseries.values():
-            status = Path(f"/proc/{nursery._process.pid}/status")
+        for server in engine._servers.values():
+            status = Path(f"/proc/{server._process.pid}/status")
             assert not status.exists() or "Threads:\t1\n" in status.read_text()
     finally:
         engine.close()

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import EngineOptions, Job, Limits, Outcome, make_engine
 from cbo_suite.engines.slurm_job import Carrier
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task
 from tests.engines import fake_slurm
 

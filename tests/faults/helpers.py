@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from cbo_suite.claims import started
+from cbo_suite.campaign.leases import started
 
 ROOT = Path(__file__).parents[2]
 # `make faults` asks for the long form, `make test` runs a short one.

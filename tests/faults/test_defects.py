@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cbo_suite.campaign import Campaign, write_campaign_records
+from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.condense import write_campaign_records
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Limits
 from cbo_suite.engines.local import LocalEngine
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cbo_suite.campaign.store import Store
 from cbo_suite.journal import read_journal
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task
 from tests.faults.helpers import FULL
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from cbo_suite.campaign import Campaign
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Limits, Outcome, Progress
 from cbo_suite.engines.local import LocalEngine
-from cbo_suite.store import Store
 from cbo_suite.tasks import Task
 from tests.faults.helpers import FULL, parent_of, survivors
 
@@ -125,7 +125,7 @@ def test_a_campaign_shows_what_a_run_waits_for(
     assert all("builder" in line for line in lines), lines
 
 
-def test_a_killed_nursery_costs_its_runs_only(misbehaviour: Path, tmp_path: Path) -> None:
+def test_a_killed_fork_server_costs_its_runs_only(misbehaviour: Path, tmp_path: Path) -> None:
     """When the process that starts runs is killed, the next runs have a new one."""
     tasks = [Task("toy-2d-v1", name, 12, 1, 5, 0) for name in ("hang", "random-search")]
     engine = LocalEngine(1)
@@ -135,8 +135,8 @@ def test_a_killed_nursery_costs_its_runs_only(misbehaviour: Path, tmp_path: Path
         if isinstance(event, Outcome):
             outcomes[event.task.optimizer] = event.status
         elif event.task.optimizer == "hang":
-            [nursery] = engine._nurseries.values()
-            nursery._process.kill()
+            [fork_server] = engine._servers.values()
+            fork_server._process.kill()
     assert outcomes == {"hang": "killed", "random-search": "complete"}
     assert survivors(left_behind(misbehaviour)) == []
 

@@ -1,4 +1,4 @@
-"""Find the best known points of the lunar lander and write `problems/lunar_best_known.json`.
+"""Find the best known points of the lunar lander and write `problems/lunar_lander/best_known.json`.
 
 Run from the root of the repository with the extras `cma` and `lunar`, some ten minutes:
 
@@ -20,7 +20,7 @@ import numpy as np
 from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander
 from cbo_suite.protocols import Array
 
-TARGET = Path(__file__).parents[2] / "problems" / "lunar_best_known.json"
+TARGET = Path(__file__).parents[2] / "problems" / "lunar_lander" / "best_known.json"
 # Number of terrains, of terrains of the problem whose best point is the start, and evaluations.
 STAGES = ((10, 0, 1200), (50, 10, 500), (30, 50, 500))
 

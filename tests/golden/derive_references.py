@@ -1,4 +1,4 @@
-"""Write cbo_suite/references.json: best, worst and level of every problem.
+"""Write cbo_suite/scoring/references.json: best, worst and level of every problem.
 
 Run from the root of the repository, some minutes on one core for all, or name problems:
 
@@ -15,7 +15,7 @@ Run from the root of the repository, some minutes on one core for all, or name p
   paper's table random search is feasible in 0 of 30 runs.
 
 MOPTA08 can only be evaluated with its own executable, which cannot be shipped. Its best value is
-that of problems/mopta08_reference.json, and its worst value is that of the centre of the box,
+that of problems/mopta08/reference.json, and its worst value is that of the centre of the box,
 which stands in the same file: it violates constraints and bounds nothing, and feasible values above
 it are clipped. The problem is optional, so that no overall score depends on it.
 """
@@ -37,12 +37,12 @@ import cbo_suite as cbo
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.problems.base import Problem
 from cbo_suite.protocols import Array, Evaluation
-from cbo_suite.references import Reference
+from cbo_suite.scoring.references import Reference
 from cbo_suite.tasks import PAPER
 
 SEEDS = range(30)
 ROOT = Path(__file__).parents[2]
-TARGET = ROOT / "cbo_suite" / "references.json"
+TARGET = ROOT / "cbo_suite" / "scoring" / "references.json"
 MOPTA08 = "mopta08-124d-v1"
 
 
@@ -249,7 +249,7 @@ def derive_lunar(problem_id: str) -> Reference:
 
 def derive_mopta08(problem_id: str) -> Reference:
     """Take the values of MOPTA08 from its reference points."""
-    file = ROOT / "problems" / "mopta08_reference.json"
+    file = ROOT / "problems" / "mopta08" / "reference.json"
     points = {point["name"]: point for point in json.loads(file.read_text("utf-8"))["points"]}
     budget, _, n_init = PAPER[problem_id]
     return Reference(
@@ -262,7 +262,7 @@ def derive_mopta08(problem_id: str) -> Reference:
         n_init=n_init,
         feasibility_tolerance=0.0,
         optional=True,
-        source="best: problems/mopta08_reference.json; worst and level: the value of the centre of "
+        source="best: problems/mopta08/reference.json; worst and level: the value of the centre of "
         "the box in that file, which is not feasible",
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from cbo_suite.optimizers.models.fit import NOISE_FREE
-from cbo_suite.optimizers.models.global_surrogate import Posterior
+from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.models.surrogate import Surrogate, Transform
 
 

@@ -12,8 +12,8 @@ import cbo_suite as cbo
 from cbo_suite import Evaluation, Space
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.cmes_ibo import CMESIBO, LowerBound
-from cbo_suite.optimizers.models.global_surrogate import Posterior
-from cbo_suite.optimizers.sampled_optima import SampledOptima, sample_optima
+from cbo_suite.optimizers.models.posterior import Posterior
+from cbo_suite.optimizers.shared.sampled_optima import SampledOptima, sample_optima
 from tests.optimizers.surrogates import data, fit_posterior, random_points
 
 NOTHING = torch.empty((0, 2), dtype=torch.float64)

@@ -17,7 +17,7 @@ from cbo_suite.checks import check_optimizer
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers import cobyla
 from cbo_suite.optimizers.cobyla import Cobyla, Cobyqa
-from cbo_suite.optimizers.recast import CallbackOptimizer
+from cbo_suite.optimizers.shared.recast import CallbackOptimizer
 
 OPTIMIZERS: list[Callable[..., CallbackOptimizer]] = [Cobyla, Cobyqa]
 # Hock and Schittkowski's problem 22: the solution is (1, 1) with value 1.

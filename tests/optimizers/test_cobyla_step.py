@@ -7,7 +7,7 @@ import pytest
 from scipy._lib.pyprima.cobyla.trustregion import trstlp
 from scipy.optimize import minimize
 
-from cbo_suite.optimizers.cobyla_step import trust_region_step
+from cbo_suite.optimizers.cobyla.step import trust_region_step
 
 Problem = tuple[np.ndarray, np.ndarray, float, np.ndarray]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import truncnorm
 
-from cbo_suite.optimizers.expectation_propagation import optimality, positivity, propagate
+from cbo_suite.optimizers.pesc.expectation_propagation import optimality, positivity, propagate
 
 SAMPLES = 2_000_000
 

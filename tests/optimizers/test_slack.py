@@ -17,9 +17,9 @@ from scipy.stats import norm, qmc
 import cbo_suite as cbo
 from cbo_suite.checks import check_optimizer
 from cbo_suite.errors import InvalidTask, UnsupportedTask
-from cbo_suite.optimizers.augmented_lagrangian import Multipliers, automatic_penalty
+from cbo_suite.optimizers.shared.augmented_lagrangian import Multipliers, automatic_penalty
 from cbo_suite.optimizers.slack import Slack, natural_units
-from cbo_suite.optimizers.slack_improvement import (
+from cbo_suite.optimizers.slack.improvement import (
     exact_expected_improvement,
     log_expected_improvement,
 )

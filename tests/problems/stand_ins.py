@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cbo_suite.problems.mopta08_install import ReferencePoint
+from cbo_suite.problems.mopta08.install import ReferencePoint
 
 BAD = 0.75
 

@@ -23,8 +23,13 @@ from cbo_suite.errors import (
     ExecutableOutputInvalid,
     ExecutableTimeout,
 )
-from cbo_suite.problems import executable, executable_guard
-from cbo_suite.problems.executable import default_workers, evaluate_points, read_numbers, run_all
+from cbo_suite.problems.mopta08 import executable, executable_guard
+from cbo_suite.problems.mopta08.executable import (
+    default_workers,
+    evaluate_points,
+    read_numbers,
+    run_all,
+)
 from cbo_suite.protocols import Array
 from tests.problems.stand_ins import batch, compile_c, processes_of, script, wait_until_gone
 
@@ -244,7 +249,7 @@ def test_workers_are_the_cores_of_this_process() -> None:
 OWNER = """
 import sys
 from pathlib import Path
-from cbo_suite.problems.executable import run_all
+from cbo_suite.problems.mopta08.executable import run_all
 run_all(Path(sys.argv[1]), ["1\\n"] * 5, timeout=300.0, workers=3)
 """
 

@@ -14,9 +14,9 @@ import pytest
 
 from cbo_suite.checks import check_problem
 from cbo_suite.errors import InvalidPoint, InvalidSpace, InvalidTask, MissingExtra
-from cbo_suite.problems import lunar_flight, lunar_lander
-from cbo_suite.problems.lunar_flight import film, fly, simulator
-from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander
+from cbo_suite.problems import lunar_lander
+from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander, flight
+from cbo_suite.problems.lunar_lander.flight import film, fly, simulator
 from cbo_suite.protocols import Array
 from cbo_suite.registry import make_problem
 
@@ -80,7 +80,7 @@ def test_same_bits_in_a_fresh_process() -> None:
     here = [fly(weights, terrain).hex() for weights in x.tolist() for terrain in (0, 7, 4)]
     script = (
         "import sys, json\n"
-        "from cbo_suite.problems.lunar_flight import fly\n"
+        "from cbo_suite.problems.lunar_lander.flight import fly\n"
         "flights = [(w, t) for w in json.loads(sys.argv[1]) for t in (0, 7, 4)]\n"
         "rewards = [fly(w, t).hex() for w, t in reversed(flights)]\n"
         "print(*reversed(rewards))\n"
@@ -112,7 +112,7 @@ def test_agrees_with_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
         state, _ = environment.reset(seed=terrain)
         reward, steps, over = 0.0, 0, False
         while not over:
-            action = lunar_flight._action(weights.tolist(), state.tolist())
+            action = flight._action(weights.tolist(), state.tolist())
             state, gain, terminated, truncated, _ = environment.step(action)
             reward, steps, over = reward + gain, steps + 1, terminated or truncated
         assert fly(weights.tolist(), terrain) == reward, (terrain, steps)
@@ -135,7 +135,7 @@ def test_controller_is_gymnasiums_at_the_heuristic() -> None:
     random = np.random.default_rng(0)
     states = random.normal(0.0, 0.5, (2000, 8))
     states[:, 6:] = random.random((2000, 2)) < 0.1
-    ours = [lunar_flight._action(HEURISTIC, state) for state in states.tolist()]
+    ours = [flight._action(HEURISTIC, state) for state in states.tolist()]
     assert ours == [heuristic(Discrete(), state) for state in states]
     assert set(ours) == {0, 1, 2, 3}
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from cbo_suite.errors import EvaluationFailed
-from cbo_suite.problems import lunar_workers
-from cbo_suite.problems.lunar_flight import fly
 from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander
-from cbo_suite.problems.lunar_workers import Flight, Pool, fly_all
+from cbo_suite.problems.lunar_lander import workers as lunar_workers
+from cbo_suite.problems.lunar_lander.flight import fly
+from cbo_suite.problems.lunar_lander.workers import Flight, Pool, fly_all
 
 # Importing Box2D to see whether it is there would turn its warnings into errors, and crash.
 if find_spec("Box2D") is None:
@@ -162,7 +162,7 @@ def test_inside_a_daemonic_worker(tmp_path: Path, method: str) -> None:
     """A worker of another pool flies by itself, or on two processes of its own if told so."""
     code = f"""
 import multiprocessing
-from cbo_suite.problems import lunar_workers
+from cbo_suite.problems.lunar_lander import workers as lunar_workers
 
 def child(queue):
     lunar_workers._flown = 10**6
@@ -186,7 +186,7 @@ def test_workers_end_with_a_killed_owner(tmp_path: Path) -> None:
     """Workers of a process that was killed end by themselves."""
     code = """
 import os, signal
-from cbo_suite.problems.lunar_workers import shared_pool
+from cbo_suite.problems.lunar_lander.workers import shared_pool
 
 bits(2)
 print(*shared_pool().processes, flush=True)
@@ -204,7 +204,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @posix
 def test_workers_end_with_their_owner(tmp_path: Path) -> None:
     """A script that ends takes its workers along, without a word and without waiting."""
-    code = "from cbo_suite.problems.lunar_workers import shared_pool\nbits(2)\n"
+    code = "from cbo_suite.problems.lunar_lander.workers import shared_pool\nbits(2)\n"
     output = run_script(tmp_path, code + "print(*shared_pool().processes)")
     assert all(gone(int(process)) for process in output.split())
 
@@ -214,7 +214,7 @@ def test_interrupt_stops_a_batch_and_leaves_the_pool_usable(tmp_path: Path) -> N
     """After Ctrl-C, which all processes of a terminal get, the next batch is right."""
     code = """
 import os, signal, threading
-from cbo_suite.problems.lunar_workers import shared_pool
+from cbo_suite.problems.lunar_lander.workers import shared_pool
 
 expected = bits(2)
 workers = shared_pool().processes

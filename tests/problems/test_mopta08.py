@@ -30,7 +30,7 @@ from cbo_suite.errors import (
     WrongExecutable,
 )
 from cbo_suite.problems.mopta08 import Mopta08
-from cbo_suite.problems.mopta08_install import data_folder, install, locate, reference_points
+from cbo_suite.problems.mopta08.install import data_folder, install, locate, reference_points
 from tests.problems.stand_ins import BAD, batch, compile_c, references, script, values
 
 ROOT = Path(__file__).parents[2]

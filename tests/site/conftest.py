@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from cbo_suite.board import Board
 from cbo_suite.leaderboard import build_board
 from cbo_suite.registry import list_optimizers, list_problems
+from cbo_suite.scoring.board import Board
 from cbo_suite.site import build, write
 from tests.site.browsing import ROOT, Visit
 

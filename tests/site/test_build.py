@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cbo_suite.board import Board
-from cbo_suite.ranking import make_board
-from cbo_suite.references import load_references
+from cbo_suite.scoring.board import Board
+from cbo_suite.scoring.overall import make_board
+from cbo_suite.scoring.references import load_references
 from cbo_suite.site import LIST_OF_FILES, build, write
 from cbo_suite.site.texts import as_json, page_name, render_markdown
 from tests.make_records import make

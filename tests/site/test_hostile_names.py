@@ -11,7 +11,7 @@ from unicodedata import category
 import msgspec
 import pytest
 
-from cbo_suite.board import Board, Comparison, NewBest, ProblemBoard, ProblemRow
+from cbo_suite.scoring.board import Board, Comparison, NewBest, ProblemBoard, ProblemRow
 from cbo_suite.site import build, write
 from cbo_suite.site.texts import page_name
 from tests.site.browsing import Visit

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from cbo_suite.board import Board
-from cbo_suite.ranking import make_board
-from cbo_suite.references import load_references
+from cbo_suite.scoring.board import Board
+from cbo_suite.scoring.overall import make_board
+from cbo_suite.scoring.references import load_references
 from cbo_suite.site import build, write
 from tests.make_records import make
 from tests.site.browsing import Visit

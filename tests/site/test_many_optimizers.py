@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Browser
 from scipy.stats import ttest_1samp, ttest_ind
 
-from cbo_suite.board import Board, ProblemBoard, encode_board
-from cbo_suite.ranking import make_board
-from cbo_suite.references import load_references
+from cbo_suite.scoring.board import Board, ProblemBoard, encode_board
+from cbo_suite.scoring.overall import make_board
+from cbo_suite.scoring.references import load_references
 from cbo_suite.site import build, texts, write
 from tests.make_records import make
 from tests.site.browsing import ROOT, Visit

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from cbo_suite.board import Board, ProblemBoard
 from cbo_suite.leaderboard import iterate_folder
-from cbo_suite.numerals import number
-from cbo_suite.ranking import make_board
-from cbo_suite.references import load_references
-from cbo_suite.scoring import outcome_ranks
-from cbo_suite.statistics import holm, paired_wilcoxon, probability_of_superiority
+from cbo_suite.leaderboard.number_format import number
+from cbo_suite.scoring.board import Board, ProblemBoard
+from cbo_suite.scoring.overall import make_board
+from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.runs import outcome_ranks
+from cbo_suite.scoring.statistics import holm, paired_wilcoxon, probability_of_superiority
 from tests.site.browsing import ROOT, Visit
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,397 @@
+"""The loop of a run: initial design, tell, then ask, evaluate and tell until the budget is spent.
+
+The loop owns the budget, the clock and the failures. It writes every evaluation to the journal
+before the optimizer is told, so that a run that was killed goes on where it stopped.
+
+Batches and asynchronous workers are one loop: a batch is one group of q points under way, k
+workers are k groups of one point. When a group ends is decided by a virtual clock, a function of
+the seed alone, so that asynchronous runs are reproducible, also when the groups are really
+evaluated side by side: a result waits for its turn. Only where it is asked for, results are told
+in the order in which they come; the journal then holds that order, and a resumed run follows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from cbo_suite.errors import (
+    CboError,
+    EvaluationFailed,
+    InvalidTask,
+    JournalError,
+    OptimizerFailed,
+)
+from cbo_suite.harness.design import initial_design, virtual_duration
+from cbo_suite.harness.environment import describe_machine, describe_versions
+from cbo_suite.harness.evaluate import Evaluator
+from cbo_suite.harness.results import Run, gather_run
+from cbo_suite.journal import (
+    SCHEMA,
+    Batch,
+    End,
+    Header,
+    JournalWriter,
+    Pending,
+    read_journal,
+    to_json_numbers,
+)
+from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer
+from cbo_suite.tasks import Task
+
+T = TypeVar("T")
+Factory = Callable[..., Optimizer]
+Callback = Callable[["Progress"], object]
+# The fact "order" of runs that are told in the order in which results come.
+REAL_TIME = "real-time"
+
+
+class Progress(NamedTuple):
+    """What a callback is told after every batch.
+
+    Attributes:
+        done: Number of evaluations told.
+        budget: Number of evaluations of the whole run.
+        best_x: The best point so far, shape `(d,)`.
+        best_objective: Its objective value.
+        best_violation: Its total violation: 0 if it is feasible.
+        inspection: What the optimizer says of itself, None if it says nothing.
+    """
+
+    done: int
+    budget: int
+    best_x: Array
+    best_objective: float
+    best_violation: float
+    inspection: dict[str, Any] | None
+
+
+class _Best(NamedTuple):
+    """The best point so far, in the words of `Progress`."""
+
+    x: Array
+    objective: float
+    violation: float
+
+
+class _Group(NamedTuple):
+    """Points under way together; the heap orders them by their virtual end, then by number."""
+
+    finish: float
+    first: int
+    x: Array
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        """Order by time, then by number; the points themselves are never compared."""
+        return (self.finish, self.first) < (other[0], other[1])
+
+
+class Loop:
+    """One run: the state of the loop, whether fresh, replayed or resumed."""
+
+    def __init__(
+        self,
+        problem: ConstrainedProblem,
+        factory: Factory,
+        task: Task,
+        options: Mapping[str, Any],
+        callback: Callback | None,
+        evaluator: Evaluator,
+        facts: Mapping[str, str],
+    ) -> None:
+        """Prepare the loop; the optimizer is made when it runs."""
+        self.problem, self.factory, self.task = problem, factory, task
+        self.options, self.callback, self.evaluator = dict(options), callback, evaluator
+        self.header = describe_run(problem, factory, task, self.options, facts)
+        self.real_time = facts.get("order") == REAL_TIME
+        sequential = bool(getattr(factory, "sequential", False))
+        self.group_size = 1 if sequential or task.workers is not None else task.batch_size
+        self.slots = 1 if sequential or task.workers is None else task.workers
+        design = initial_design(task.problem, problem.space, task.n_init, task.seed)
+        self.design = design[: task.budget]
+        self.batches: list[Batch] = []
+        self.under_way: list[_Group] = []
+        self.asked = self.told = 0
+        self.clock = 0.0
+        self.began = time.perf_counter()
+        self.seconds_optimizer = 0.0
+        self.best: _Best | None = None
+        self.writer: JournalWriter | None = None
+        # Batches of the journal that the optimizer still has to be led through.
+        self.recorded: deque[Batch] = deque()
+
+    def run(self, writer: JournalWriter | None) -> Run:
+        """Run to the end of the budget, from the beginning or from what the journal holds."""
+        if writer is not None:
+            end = self.open_journal(writer)
+            if end is not None:
+                return gather_run(self.header, self.batches, end)
+        task = self.task
+        self.optimizer = self.guard(
+            "the constructor",
+            lambda: self.factory(
+                self.problem.space,
+                budget=task.budget,
+                batch_size=task.workers or task.batch_size,
+                seed=task.seed,
+                **self.options,
+            ),
+        )
+        try:
+            self.restore_state()
+            while self.told < task.budget:
+                while len(self.under_way) < self.slots and self.may_ask():
+                    self.start_group()
+                self.finish_group()
+            return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
+        finally:
+            # Some optimizers hold a thread, which is not left to the garbage collector.
+            getattr(self.optimizer, "close", lambda: None)()
+
+    def open_journal(self, writer: JournalWriter) -> End | None:
+        """Read what the journal holds, or start it; return the end of a complete run."""
+        self.writer = writer
+        contents = read_journal(writer.path)
+        if contents is None:
+            writer.truncate(0)
+            writer.append(self.header)
+            return None
+        for name in ("task", "options", "dim", "num_constraints", "facts"):
+            recorded, wanted = getattr(contents.header, name), getattr(self.header, name)
+            if recorded != wanted:
+                raise JournalError(
+                    f"{writer.path} belongs to another run: its {name} is {recorded}, this run's "
+                    f"is {wanted}; choose another path or remove the file"
+                )
+        self.header = contents.header
+        if contents.end is not None and contents.end.status == "complete":
+            self.batches = contents.batches
+            return contents.end
+        # The end of a failed run is taken back: its cause may be mended.
+        writer.truncate(contents.size)
+        self.recorded = deque(contents.batches)
+        return None
+
+    def restore_state(self) -> None:
+        """Go straight to the last recorded batch if the optimizer left its state there."""
+        if not self.recorded or self.recorded[-1].state is None:
+            return
+        set_state = getattr(self.optimizer, "set_state", None)
+        if set_state is None:
+            return
+        *earlier, last = self.recorded
+        self.recorded.clear()
+        for batch in earlier:
+            self.tell(batch)
+        self.guard("set_state", lambda: set_state(last.state))
+        self.under_way = [_Group(p.finish, p.first, np.array(p.x)) for p in last.pending]
+        heapq.heapify(self.under_way)
+        self.end_replay(last)
+        self.tell(last)
+        self.asked = self.told + sum(len(group.x) for group in self.under_way)
+
+    def end_replay(self, last: Batch) -> None:
+        """Set the clock to that of the last recorded batch and evaluate what was under way."""
+        self.clock = last.clock
+        self.began = time.perf_counter() - last.clock
+        for group in sorted(self.under_way):
+            self.evaluator.start(group.first, group.x)
+
+    def may_ask(self) -> bool:
+        """Tell whether budget is left, and the design told before anything is asked."""
+        n_init = len(self.design)
+        return self.asked < self.task.budget and (self.asked < n_init or self.told >= n_init)
+
+    def start_group(self) -> None:
+        """Put the next points of the design, or newly asked ones, under way."""
+        if self.asked < len(self.design):
+            x = self.design[self.asked : self.asked + self.group_size]
+        else:
+            wanted = min(self.group_size, self.task.budget - self.asked)
+            x = self.guard("ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted))
+        if self.real_time:
+            duration = 0.0
+        elif self.task.workers is not None:
+            duration = virtual_duration(self.task.problem, self.task.seed, self.asked)
+        else:
+            duration = 1.0
+        heapq.heappush(self.under_way, _Group(self.clock + duration, self.asked, x))
+        # What the journal may hold is not evaluated again.
+        if not self.recorded:
+            self.evaluator.start(self.asked, x)
+        self.asked += len(x)
+
+    def finish_group(self) -> None:
+        """Wait for the group that ends next, write it down and tell it."""
+        group = self.next_group()
+        if self.recorded:
+            batch = self.recorded.popleft()
+            if batch.first != group.first or not np.array_equal(batch.points, group.x):
+                raise JournalError(
+                    f"the journal does not replay: evaluation {batch.first} was at {batch.x[0]}, "
+                    f"now evaluation {group.first} is asked at {group.x[0].tolist()}; the "
+                    "optimizer is not deterministic, or it changed: start a new journal"
+                )
+            self.clock = batch.clock
+            if not self.recorded:
+                self.end_replay(batch)
+        else:
+            batch = self.evaluate(group)
+            if self.writer is not None:
+                self.writer.append(batch)
+        self.tell(batch)
+        if self.callback is not None and self.best is not None:
+            self.callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
+
+    def next_group(self) -> _Group:
+        """Take out the group that ends next, by the virtual clock or in real-time order."""
+        if not self.real_time:
+            return heapq.heappop(self.under_way)
+        number = self.recorded[0].first if self.recorded else self.evaluator.first_done()
+        numbers = [group.first for group in self.under_way]
+        return self.under_way.pop(numbers.index(number) if number in numbers else 0)
+
+    def evaluate(self, group: _Group) -> Batch:
+        """Write down what came of a group, with the optimizer's state."""
+        result = self.evaluator.result(group.first)
+        self.clock = time.perf_counter() - self.began if self.real_time else group.finish
+        return Batch(
+            first=group.first,
+            x=group.x.tolist(),
+            objective=to_json_numbers(result.evaluation.objective),
+            constraints=to_json_numbers(result.evaluation.constraints),
+            status=result.status,
+            messages={str(row): text for row, text in result.messages.items()},
+            clock=self.clock,
+            seconds_optimizer=self.seconds_optimizer,
+            seconds_evaluation=result.seconds,
+            pending=[Pending(g.first, g.x.tolist(), g.finish) for g in sorted(self.under_way)],
+            inspection=self.optional("inspect"),
+            state=self.optional("get_state"),
+        )
+
+    def optional(self, name: str) -> dict[str, Any] | None:
+        """Call a method that an optimizer may or may not offer, and check that it gives JSON."""
+        method = getattr(self.optimizer, name, None)
+        return None if method is None else self.guard(name, lambda: plain_json(method(), name))
+
+    def recommendation(self) -> list[float] | None:
+        """Ask the optimizer which point it recommends, if it says so."""
+        recommend = getattr(self.optimizer, "recommend", None)
+        if recommend is None:
+            return None
+        space = self.problem.space
+        point = self.guard("recommend", lambda: space.validate(np.asarray(recommend())[None]))
+        return [float(value) for value in point[0]]
+
+    def tell(self, batch: Batch) -> None:
+        """Count one batch and tell it to the optimizer."""
+        self.batches.append(batch)
+        self.told += len(batch.x)
+        self.seconds_optimizer = 0.0
+        points, evaluation = batch.points, batch.evaluation(self.problem.space.num_constraints)
+        self.best = _better(self.best, points, evaluation)
+        self.guard("tell", lambda: self.optimizer.tell(points, evaluation))
+        if self.told == len(self.design) and self.all_failed():
+            first = next(iter(self.batches[0].messages.values()))
+            text = f"{self.task.problem} failed at every point of the initial design: {first}"
+            self.finish(End("failed", self.seconds_optimizer, text))
+            raise EvaluationFailed(text)
+
+    def all_failed(self) -> bool:
+        """Tell whether not a single evaluation has worked so far."""
+        return all(
+            status in ("failed", "timeout") for batch in self.batches for status in batch.status
+        )
+
+    def valid_points(self, x: object, wanted: int) -> Array:
+        """Check what an optimizer asked for; clip what rounding put outside the box."""
+        space = self.problem.space
+        if not isinstance(x, np.ndarray):
+            raise CboError(f"it must give a NumPy array, got {type(x).__name__}")
+        if x.dtype.kind not in "fiu":
+            raise CboError(f"it must give real numbers, got dtype {x.dtype}")
+        if x.ndim != 2 or x.shape[1] != space.dim or not 1 <= len(x) <= wanted:
+            raise CboError(
+                f"it must give 1 to {wanted} points of {space.dim} coordinates each, got an "
+                f"array of shape {x.shape}"
+            )
+        return space.validate(space.snap(x))
+
+    def guard(self, what: str, call: Callable[[], T]) -> T:
+        """Call the optimizer on the clock; any exception ends the run, on record."""
+        start = time.perf_counter()
+        try:
+            return call()
+        except Exception as error:
+            kind = "" if isinstance(error, CboError) else f"{type(error).__name__}: "
+            text = f"{self.task.optimizer} failed in {what}: {kind}{error}"
+            failure = OptimizerFailed(text)
+            failure.run = self.finish(End("failed", 0.0, text))
+            raise failure from error
+        finally:
+            self.seconds_optimizer += time.perf_counter() - start
+
+    def finish(self, end: End) -> Run:
+        """Write how the run ended and gather what it gave."""
+        end = msgspec.structs.replace(end, seconds_optimizer=self.seconds_optimizer)
+        if self.writer is not None:
+            self.writer.append(end)
+        return gather_run(self.header, self.batches, end)
+
+
+def _better(best: _Best | None, x: Array, evaluation: Evaluation) -> _Best:
+    """Return the better of the best so far and the best of a batch."""
+    row = evaluation.best()
+    violation = float(evaluation.violation[row])
+    found = _Best(x[row], float(evaluation.objective[row]), violation)
+    if best is None or (violation, found.objective) < (best.violation, best.objective):
+        return found
+    return best
+
+
+def describe_run(
+    problem: ConstrainedProblem,
+    factory: Factory,
+    task: Task,
+    options: Mapping[str, Any],
+    facts: Mapping[str, str],
+) -> Header:
+    """Describe a run for the first line of its journal."""
+    space = problem.space
+    box = hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()
+    pinned = {"box": box, **facts}
+    if hasattr(problem, "executable_sha256"):
+        pinned["executable_sha256"] = str(problem.executable_sha256)
+    return Header(
+        schema=SCHEMA,
+        task=task,
+        options=plain_json(options, "options"),
+        dim=space.dim,
+        num_constraints=space.num_constraints,
+        versions=describe_versions(factory),
+        machine=describe_machine(),
+        facts=pinned,
+    )
+
+
+def plain_json(value: object, what: str) -> dict[str, Any]:
+    """Return a dict as JSON would give it back.
+
+    Raises:
+        InvalidTask: It holds something that JSON cannot.
+    """
+    try:
+        data = msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidTask(f"{what} must be plain JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise InvalidTask(f"{what} must be a dict with string keys, got {type(value).__name__}")
+    return data

@@ -1,0 +1,372 @@
+"""Read a result file that a stranger sends: is it a file, is it whole, is it one honest grid?
+
+Nothing here runs a problem or an optimizer. Sizes are bounded before anything is decoded, names
+are checked before they are used, and every complaint names file, line and field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from cbo_suite.errors import RecordError
+from cbo_suite.harness.environment import LIBRARIES, SOURCE
+from cbo_suite.protocols import Array
+from cbo_suite.records import Record, decode_record
+from cbo_suite.tasks import PAPER, Task
+
+MIN_SEEDS = 10
+FULL_SEEDS = 30
+MAX_SEEDS = 100
+MAX_FILE_BYTES = 64 * 2**20
+MAX_LINE_BYTES = 8 * 2**20
+# Every value of JSON but the first stands behind a comma, so this bounds what decoding takes.
+MAX_LINE_COMMAS = 500_000
+MAX_OPTIONS_BYTES = 10_000
+MAX_NAME = 60
+
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# Windows cannot have files of these names, whatever their suffix.
+RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])")
+
+
+class Row(NamedTuple):
+    """One record, with its numbers as arrays.
+
+    Attributes:
+        line: Its line in the file, counted from 1.
+        sha256: Digest of the bytes of that line.
+        task: What was run.
+        options: Options of the optimizer.
+        versions: Package name to version.
+        machine: Facts of the machine.
+        facts: Digests that pin the problem.
+        digest: Fingerprint of all points and values.
+        batches: Sizes of the batches, None if they are regular.
+        objective: Objective values, shape `(n,)`.
+        violation: Total violations, shape `(n,)`.
+        x: All points, shape `(n, d)`, None if they were left out.
+        steps: Numbers of the improvements, shape `(k,)`.
+        step_x: Their points, shape `(k, d)`.
+        step_constraints: Their constraint values, shape `(k, m)`.
+    """
+
+    line: int
+    sha256: str
+    task: Task
+    options: Mapping[str, object]
+    versions: Mapping[str, str]
+    machine: Mapping[str, str]
+    facts: Mapping[str, str]
+    digest: str
+    batches: Sequence[int] | None
+    objective: Array
+    violation: Array
+    x: Array | None
+    steps: np.ndarray[tuple[int], np.dtype[np.intp]]
+    step_x: Array
+    step_constraints: Array
+
+
+class Complaints:
+    """What is wrong with a file, in the words for its author.
+
+    Attributes:
+        texts: One line per complaint: file, line, field, reason.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Start with nothing to complain about."""
+        self.name = printable(str(path))
+        self.texts: list[str] = []
+
+    def add(self, line: int, field: str, reason: str) -> None:
+        """Note a complaint; line 0 is the file itself."""
+        place = f"{self.name}, line {line}" if line else self.name
+        self.texts.append(f"{place}, field {field}: {printable(reason)[:500]}")
+
+
+class Submission(NamedTuple):
+    """A result file that is well formed.
+
+    Attributes:
+        problem: Id of the problem.
+        optimizer: Id of the optimizer.
+        sha256: Digest of the bytes of the file.
+        rows: Its records, by seed.
+    """
+
+    problem: str
+    optimizer: str
+    sha256: str
+    rows: list[Row]
+
+    @property
+    def provisional(self) -> bool:
+        """Whether there are fewer runs than a full grid has."""
+        return len(self.rows) < FULL_SEEDS
+
+
+def printable(text: str) -> str:
+    """Write a text of a stranger without line breaks, control signs and turns of direction."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode("ascii")
+        for sign in text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )
+
+
+def read_submission(path: Path, complaints: Complaints) -> Submission | None:
+    """Read a result file `<problem>/<optimizer>.jsonl`.
+
+    Args:
+        path: The file.
+        complaints: Takes what is wrong with it.
+
+    Returns:
+        Its contents, None if there is a complaint.
+    """
+    rows, sha256 = [], hashlib.sha256()
+    names = _names(path, complaints)
+    if names is None:
+        return None
+    for number, line in enumerate(_lines(path, complaints), start=1):
+        sha256.update(line)
+        if number > MAX_SEEDS:
+            complaints.add(number, "seed", f"more than {MAX_SEEDS} runs")
+        else:
+            record = _decode(line, number, complaints)
+            if record is not None:
+                _check_record(record, number, names, complaints)
+                rows.append(_row(record, number, hashlib.sha256(line).hexdigest()))
+        if complaints.texts:
+            # What follows a broken line means nothing, and may be there to exhaust the reader.
+            break
+    if not complaints.texts:
+        _check_grid(rows, complaints)
+    return None if complaints.texts else Submission(*names, sha256.hexdigest(), rows)
+
+
+def row_name(path: Path) -> str:
+    """Name the row "<problem>/<optimizer>" that a file stands for, "" if its path does not say."""
+    return "/".join(_names(path, Complaints(path)) or ())
+
+
+def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
+    """Take problem and optimizer from the path, if they are names and the file is a file."""
+    folder = path.parent if path.parent.name not in ("", "..") else path.parent.resolve()
+    problem, name = folder.name, path.name
+    optimizer = name.removesuffix(".jsonl")
+    if problem not in PAPER:
+        complaints.add(0, "path", f"the folder {problem[:80]!r} is no problem of the leaderboard")
+    if name == optimizer or not NAME.fullmatch(optimizer) or len(optimizer) > MAX_NAME:
+        complaints.add(
+            0,
+            "path",
+            f"the file {name[:80]!r} is not named <optimizer>.jsonl, with an id of at most "
+            f"{MAX_NAME} lower-case letters, digits and single hyphens, such as my-search.jsonl",
+        )
+    elif RESERVED.fullmatch(optimizer):
+        complaints.add(0, "path", f"Windows cannot have a file {name!r}: choose another id")
+    return None if complaints.texts else (problem, optimizer)
+
+
+def _lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
+    """Give the lines of a plain file, each of bounded length."""
+    # A link must not be followed, and a pipe must not block.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if path.is_symlink() or path.parent.is_symlink():
+            complaints.add(0, "path", "the file or its folder is a symbolic link: send a file")
+            return
+        handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        complaints.add(0, "path", f"it cannot be opened: {reason}")
+        return
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        complaints.add(0, "path", "it is no regular file")
+    elif facts.st_nlink > 1:
+        complaints.add(0, "path", f"the file has {facts.st_nlink} names (hard links): copy it")
+    elif facts.st_size > MAX_FILE_BYTES:
+        complaints.add(0, "size", f"{facts.st_size} bytes, more than {MAX_FILE_BYTES}")
+    elif facts.st_size == 0:
+        complaints.add(0, "size", "the file is empty")
+    if complaints.texts:
+        os.close(handle)
+        return
+    with os.fdopen(handle, "rb") as file:
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            yield line
+
+
+def _decode(line: bytes, number: int, complaints: Complaints) -> Record | None:
+    """Decode a line that is not too large and ends as a line does."""
+    if len(line) > MAX_LINE_BYTES:
+        complaints.add(number, "line", f"more than {MAX_LINE_BYTES} bytes")
+    elif line.count(b",") > MAX_LINE_COMMAS:
+        complaints.add(number, "line", f"more than {MAX_LINE_COMMAS} values")
+    elif not line.endswith(b"\n"):
+        complaints.add(number, "line", "it does not end with a newline: the file was cut off")
+    else:
+        try:
+            return decode_record(line, f"line {number}")
+        except RecordError as error:
+            _, _, text = str(error).partition(", field ")
+            field, _, reason = text.partition(": ")
+            complaints.add(number, field, reason)
+    return None
+
+
+def _row(record: Record, number: int, sha256: str) -> Row:
+    """Turn the lists of a record into arrays, which take a quarter of the memory."""
+    steps = record.improvements
+    return Row(
+        number,
+        sha256,
+        record.task,
+        record.options,
+        record.versions,
+        record.machine,
+        record.facts,
+        record.digest,
+        record.batches,
+        record.objectives,
+        record.violations,
+        record.x,
+        np.array([step.index for step in steps], dtype=np.intp),
+        _matrix([step.x for step in steps]),
+        _matrix([step.constraints for step in steps]),
+    )
+
+
+def _matrix(rows: list[list[float]]) -> Array:
+    """Make an array of rows of equal length, shape `(k, l)`; of no rows, shape `(0, 0)`."""
+    return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 0)
+
+
+def _check_record(
+    record: Record, number: int, names: tuple[str, str], complaints: Complaints
+) -> None:
+    """Check what a single record must say: the names of its path and the paper's protocol."""
+    task, protocol = record.task, PAPER[names[0]]
+    for field, got, wanted in (
+        ("task.problem", task.problem, names[0]),
+        ("task.optimizer", task.optimizer, names[1]),
+        ("task.budget", task.budget, protocol.budget),
+        ("task.batch_size", task.batch_size, protocol.batch_size),
+        ("task.n_init", task.n_init, protocol.n_init),
+        ("task.workers", task.workers, None),
+    ):
+        if got != wanted:
+            source = "the path says" if field in ("task.problem", "task.optimizer") else "must be"
+            complaints.add(number, field, f"{got!r:.120}, {source} {wanted!r}")
+    if len(msgspec.json.encode(record.options)) > MAX_OPTIONS_BYTES:
+        complaints.add(number, "options", f"more than {MAX_OPTIONS_BYTES} bytes")
+    for field, key in (("versions", "cbo-suite"), ("facts", "box"), ("machine", "system")):
+        words: dict[str, str] = getattr(record, field)
+        if key not in words:
+            complaints.add(number, field, f"it does not name {key!r}")
+        if not all(word.isprintable() for pair in words.items() for word in pair):
+            complaints.add(number, field, "it holds signs that cannot be printed")
+
+
+def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
+    """Check what the records must be together: seeds 0 to n - 1, each once, of one version."""
+    seeds = [row.task.seed for row in rows]
+    for place, row in enumerate(rows):
+        if row.task.seed != place:
+            kind = "is there twice" if row.task.seed in seeds[:place] else "stands there"
+            complaints.add(
+                row.line,
+                "task.seed",
+                f"seed {row.task.seed} {kind}, expected seed {place}: every seed from 0 on, in "
+                "order, each once",
+            )
+            break
+    if len(rows) < MIN_SEEDS:
+        complaints.add(
+            len(rows), "task.seed", f"{len(rows)} runs, at least {MIN_SEEDS} seeds are needed"
+        )
+    seen: dict[str, int] = {}
+    for row in rows:
+        # Runs that failed before their first evaluation are alike, and honest.
+        if row.digest in seen and len(row.objective):
+            complaints.add(row.line, "digest", f"the same run as line {seen[row.digest]}")
+            break
+        seen[row.digest] = row.line
+    versions: dict[str, str] = {}
+    for row in rows:
+        different = differing_version(versions or row.versions, row.versions)
+        if different is not None:
+            complaints.add(row.line, "versions", f"{different}, unlike a line above: one version")
+            break
+        versions |= row.versions
+        if row.options != rows[0].options or row.facts != rows[0].facts:
+            field = "options" if row.options != rows[0].options else "facts"
+            complaints.add(row.line, field, "it differs from line 1: one setting for all runs")
+            break
+
+
+def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+    """Name a package that two runs had in different versions, None if there is none.
+
+    A library that only one of them names was imported by what ran before in the same process;
+    everything else must be named by both.
+    """
+    for package in sorted(first.keys() | second.keys()):
+        one, other = first.get(package), second.get(package)
+        if one != other and not (package in LIBRARIES and None in (one, other)):
+            return f"no {package}" if other is None else f"{package} {other}"
+    return None
+
+
+def check_published(submission: Submission, folder: Path, complaints: Complaints) -> str:
+    """Check that the lines which are published already are there, byte by byte.
+
+    Runs that are not published must name the digest of the optimizer's source, so that all runs
+    of a row are known to be made by the same code.
+
+    Args:
+        submission: The new file.
+        folder: The published runs, `<problem>/<optimizer>.jsonl`.
+        complaints: Takes what is wrong.
+
+    Returns:
+        What was found, in a few words.
+    """
+    rows = submission.rows
+    path = folder / submission.problem / f"{submission.optimizer}.jsonl"
+    unreadable = Complaints(path)
+    lines = _lines(path, unreadable) if path.exists() else ()
+    published = [hashlib.sha256(line).hexdigest() for line in lines]
+    complaints.texts += unreadable.texts
+    # Both files begin with seed 0, so what is published is the beginning of what is sent.
+    for seed, sha256 in enumerate(published):
+        if seed >= len(rows):
+            complaints.add(0, "task.seed", f"seed {seed} is published and missing here")
+        elif rows[seed].sha256 != sha256:
+            complaints.add(
+                rows[seed].line,
+                "line",
+                f"seed {seed} is published with other bytes; what is published is never "
+                f"overwritten: restore the line, and give a new version an id of its own, such as "
+                f"{submission.optimizer}-2",
+            )
+        if complaints.texts:
+            break
+    more = len(rows) - len(published)
+    if more > 0 and SOURCE not in rows[0].versions:
+        why = "new runs name the code that made them: run them with this version of cbo-suite"
+        if published:
+            why = "the published runs do not say which code made them: more seeds cannot be added"
+        complaints.add(len(published) + 1, "versions", f"it does not name {SOURCE!r}; {why}")
+    return f"{more} runs more than published" if published else "a new row"

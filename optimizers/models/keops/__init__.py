@@ -1,0 +1,1 @@
+"""Models without a matrix in memory, by KeOps; they are compiled on first use."""

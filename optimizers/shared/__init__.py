@@ -1,0 +1,1 @@
+"""What several methods share; each method imports the parts it needs."""

@@ -1,0 +1,123 @@
+"""What optimizers with one global model have in common: data, points under way, model, state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cbo_suite.optimizers.models.fit import NOISE_FREE
+from cbo_suite.optimizers.models.posterior import Posterior
+from cbo_suite.optimizers.models.surrogate import Surrogate, Transform
+from cbo_suite.protocols import Array, Evaluation, Space
+
+
+def on_arrays(function: Callable[[Tensor], Tensor]) -> Callable[[Array], Array]:
+    """Let a function of tensors take arrays, and give them."""
+
+    def wrapped(points: Array) -> Array:
+        values: Array = function(torch.from_numpy(points)).numpy()
+        return values
+
+    return wrapped
+
+
+class GlobalOptimizer(ABC):
+    """Ask and tell around an acquisition function of Gaussian process models of all data."""
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        budget: int,
+        batch_size: int = 1,
+        seed: int = 0,
+        transformed: bool = False,
+    ) -> None:
+        """Begin without data.
+
+        Args:
+            space: The box and the number of constraints.
+            budget: Number of evaluations of the whole run, which makes no difference.
+            batch_size: Number of points asked together, which makes no difference.
+            seed: Fixes all randomness.
+            transformed: Whether the models see the Gaussian copula of the objective and the bilog
+                of the constraints instead of plain values.
+        """
+        self._space, self._seed = space, seed
+        self._surrogate = Surrogate(
+            space.dim,
+            space.num_constraints,
+            NOISE_FREE,
+            Transform(transformed, transformed),
+            torch.zeros((), dtype=torch.float64),
+        )
+        self._x = np.empty((0, space.dim))
+        self._told = Evaluation(np.empty(0), np.empty((0, space.num_constraints)))
+        # Points of the box that were asked and not told.
+        self._pending: list[list[float]] = []
+        self._asks = 0
+        self._inspection: dict[str, Any] = {}
+
+    def ask(self, n: int = 1) -> Array:
+        """Propose up to `n` points, shape `(k, d)`."""
+        self._asks += 1
+        # A generator of its own for each ask: the state needs no generator.
+        generator = np.random.default_rng([self._seed, self._asks])
+        if len(self._x) == 0:
+            points = generator.random((n, self._space.dim))
+        else:
+            with torch.inference_mode():
+                model = self._surrogate.update(self._x, *self._told)
+                points = self._propose(Posterior.of(model), n, generator)
+        x = self._space.from_unit(points)
+        self._pending.extend(x.tolist())
+        return x
+
+    @abstractmethod
+    def _propose(self, posterior: Posterior, n: int, generator: np.random.Generator) -> Array:
+        """Choose up to `n` points of the unit cube, shape `(k, d)`, by models of all data."""
+
+    def tell(self, x: Array, evaluation: Evaluation) -> None:
+        """Take in results; models are fitted when points are asked for."""
+        for row in np.asarray(x, dtype=float).tolist():
+            if row in self._pending:
+                self._pending.remove(row)
+        self._x = np.concatenate([self._x, np.clip(self._space.to_unit(x), 0.0, 1.0)])
+        self._told = Evaluation(
+            np.concatenate([self._told.objective, evaluation.objective]),
+            np.concatenate([self._told.constraints, evaluation.constraints]),
+        )
+
+    def inspect(self) -> dict[str, Any]:
+        """What the last ask did, as plain JSON."""
+        return dict(self._inspection)
+
+    def get_state(self) -> dict[str, Any]:
+        """All but the told data, as plain JSON."""
+        return {
+            "asks": self._asks,
+            "pending": [list(row) for row in self._pending],
+            "surrogate": self._surrogate.get_state(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` told, after all data of that time were told."""
+        self._asks = state["asks"]
+        self._pending = [list(row) for row in state["pending"]]
+        self._surrogate.set_state(state["surrogate"])
+
+    def _incumbent(self) -> Array:
+        """The best told point in the unit cube, shape `(d,)`."""
+        best: Array = self._x[self._told.best()]
+        return best
+
+    def _under_way(self) -> Array:
+        """The points asked and not told, in the unit cube, shape `(p, d)`."""
+        pending = np.array(self._pending).reshape(-1, self._space.dim)
+        points: Array = np.clip(self._space.to_unit(pending), 0.0, 1.0)
+        return points

@@ -1,0 +1,213 @@
+"""The folder of a campaign: claims that nobody has twice, and what files say of a run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import cbo_suite as cbo
+from cbo_suite.campaign.leases import Claim, Claims, machine_name, started
+from cbo_suite.campaign.store import Store, journal_ends
+from cbo_suite.engines import Outcome
+from cbo_suite.errors import InvalidTask, StoreNotWritten
+from cbo_suite.journal import read_journal
+from cbo_suite.tasks import Task
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
+TASK = Task("toy-2d-v1", "random-search", 12, 1, 5, 0)
+
+
+def claim_of(path: Path, **changes: object) -> None:
+    """Write a claim as another campaign would."""
+    claim = Claim("someone", "another machine", 1, "1")
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(claim, **changes)))
+
+
+def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
+    """Two campaigns, one claim."""
+    path = tmp_path / "0.claim"
+    one, two = Claims(tmp_path), Claims(tmp_path)
+    assert one.take(path)
+    assert not two.take(path)
+    assert two.is_alive(path)
+    two.release(path)
+    assert path.exists()
+    one.release(path)
+    assert not path.exists()
+    assert two.take(path)
+    two.close()
+    assert not path.exists()
+    one.close()
+
+
+def take_all(folder: str, count: int, barrier: Barrier, results: object) -> None:
+    """Take as many claims as possible, at the same time as others."""
+    claims = Claims(Path(folder))
+    barrier.wait()
+    mine = [number for number in range(count) if claims.take(Path(folder) / f"{number}.claim")]
+    results.put(mine)  # type: ignore[attr-defined]
+    barrier.wait()  # nobody dies before all have tried
+    claims.close()
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_every_claim_has_one_owner(dead: bool, tmp_path: Path) -> None:
+    """Four processes race for 100 claims, new ones or those of a dead campaign."""
+    if dead:
+        for number in range(100):
+            claim_of(tmp_path / f"{number}.claim", machine=machine_name(), process=2**22 + 1)
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(4), context.Queue()
+    racers = [
+        context.Process(target=take_all, args=(str(tmp_path), 100, barrier, results))
+        for _ in range(4)
+    ]
+    for racer in racers:
+        racer.start()
+    taken = [number for _ in racers for number in results.get(timeout=60)]
+    for racer in racers:
+        racer.join()
+    assert sorted(taken) == list(range(100))
+
+
+def test_a_dead_process_of_this_machine_is_dead_at_once(tmp_path: Path) -> None:
+    """Its claim is taken over without waiting; one of a living process never is."""
+    path = tmp_path / "0.claim"
+    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    claim_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
+    os.utime(path, (1.0, 1.0))
+    claims = Claims(tmp_path, patience=0.01)
+    assert not claims.take(path)
+    # The same id with another start is another process.
+    claim_of(path, machine=machine_name(), process=sleeper.pid, started="1")
+    assert claims.take(path) == Path("/proc/self").exists()
+    claims.release(path)
+    claim_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
+    sleeper.communicate(b"\n")
+    assert claims.take(path)
+    claims.close()
+
+
+def test_a_dead_machine_is_dead_after_a_while(tmp_path: Path) -> None:
+    """Not while its claim is renewed, and not before the patience is over."""
+    path = tmp_path / "0.claim"
+    claim_of(path)
+    claims = Claims(tmp_path, patience=60.0)
+    now = time.time()
+    os.utime(path, (now - 55.0, now - 55.0))
+    assert not claims.take(path)
+    os.utime(path, (now - 65.0, now - 65.0))
+    assert claims.take(path)
+    claims.close()
+
+
+def test_a_claim_cut_off_in_writing_is_respected_for_a_while(tmp_path: Path) -> None:
+    """Nobody knows whose it is, so its age decides."""
+    path = tmp_path / "0.claim"
+    path.write_bytes(b'{"owner":"some')
+    claims = Claims(tmp_path)
+    assert not claims.take(path)
+    os.utime(path, (1.0, 1.0))
+    assert claims.take(path)
+    claims.close()
+
+
+def test_claims_are_renewed_and_losses_noticed(tmp_path: Path) -> None:
+    """The time of the file goes on; when another has taken over, the owner learns of it."""
+    path = tmp_path / "0.claim"
+    claims = Claims(tmp_path, patience=0.3)
+    assert claims.take(path)
+    os.utime(path, (1.0, 1.0))
+    deadline = time.monotonic() + 20
+    while path.stat().st_mtime < 2.0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert path.stat().st_mtime > 2.0
+    assert claims.lost() == set()
+    claim_of(path)
+    while not claims.lost() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert claims.lost() == {path}
+    claims.release(path)
+    assert claims.lost() == set()
+    assert path.exists()  # it belongs to another
+    claims.close()
+
+
+def test_a_claim_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    """A file where a folder should be."""
+    (tmp_path / "toy-2d-v1").write_text("")
+    store = Store(tmp_path)
+    with pytest.raises(StoreNotWritten, match=r"cannot write .*0\.claim: .*intact"):
+        store.claims.take(store.claim_path(TASK))
+
+
+def test_the_states_of_a_run(tmp_path: Path) -> None:
+    """From nothing through a torn journal and a failure to the end."""
+    store = Store(tmp_path)
+    assert store.state(TASK) == ("missing", None, "")
+    assert store.tasks() == []
+    path = store.journal(TASK)
+    cbo.run("toy-2d-v1", "random-search", budget=12, n_init=5, seed=0, journal=path)
+    whole = path.read_bytes()
+    assert store.state(TASK).word == "done"
+    assert store.tasks() == [TASK]
+    for size in (1, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert store.state(TASK).word == "interrupted"
+    outcome = Outcome(TASK, "timeout", "it took too long", "last words", 3.0)
+    store.write_outcome(outcome)
+    assert store.state(TASK) == ("failed", outcome, "timeout: it took too long")
+    store.write_outcome(Outcome(TASK, "killed", "by somebody"))
+    assert store.state(TASK)[::2] == ("interrupted", "killed: by somebody")
+    # The journal decides.
+    path.write_bytes(whole)
+    assert store.state(TASK).word == "done"
+    path.unlink()
+    assert store.state(TASK).word == "missing"
+
+
+def test_the_ends_of_a_journal_are_those_of_the_whole(tmp_path: Path) -> None:
+    """A look at both ends says what reading all of it says, also for long last lines."""
+    path = tmp_path / "run.jsonl"
+    assert journal_ends(path) == (None, None)
+    for problem, budget in (("toy-2d-v1", 12), ("vehicle-124d-v1", 400)):
+        path.unlink(missing_ok=True)
+        cbo.run(problem, "random-search", budget=budget, batch_size=200, n_init=5, journal=path)
+        contents = read_journal(path)
+        assert contents is not None
+        assert journal_ends(path) == (contents.header, contents.end)
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[:-1]))
+        assert journal_ends(path) == (contents.header, None)
+    path.write_bytes(b"")
+    assert journal_ends(path) == (None, None)
+    path.write_bytes(b"\xff\xfe\n\n")
+    assert journal_ends(path) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "nul\0", "x" * 300])
+def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    """Ids become folders, so they must be fit for that."""
+    store = Store(tmp_path)
+    for task in (Task(name, "scbo", 1, 1, 0, 0), Task("toy-2d-v1", name, 1, 1, 0, 0)):
+        with pytest.raises(InvalidTask, match="cannot name a folder"):
+            store.journal(task)
+
+
+def test_plans_add_up(tmp_path: Path) -> None:
+    """What was ever planned is known; the same plan twice is one file."""
+    store = Store(tmp_path)
+    second = Task("toy-2d-v1", "random-search", 12, 1, 5, 1)
+    store.write_plan([second])
+    store.write_plan([second])
+    store.write_plan([TASK, second])
+    assert len(list((tmp_path / "plans").iterdir())) == 2
+    assert store.tasks() == [TASK, second]

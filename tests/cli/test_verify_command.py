@@ -1,0 +1,338 @@
+"""Verifying beyond one file: published rows, running again, marks, and the command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cbo_suite.campaign.store import Store
+from cbo_suite.cli import main
+from cbo_suite.errors import MissingExtra, OptimizerFailed, RecordError
+from cbo_suite.optimizers.random_search import RandomSearch
+from cbo_suite.records import Record
+from cbo_suite.verify import Verdict, mark_verified, verify_file
+from tests.submissions.honest import put, renamed, run_records
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """Twelve honest runs on the toy problem."""
+    folder = tmp_path_factory.mktemp("journals")
+    return run_records(folder, "toy-2d-v1", "random-search", range(12))
+
+
+def test_published_rows_are_extended_but_never_overwritten(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """More seeds of the same version are welcome; what is published stays, and none goes."""
+    published = tmp_path / "published"
+    put(published, records[:10])
+    path = put(tmp_path / "new", records)
+    verdict = verify_file(path, against=published)
+    assert verdict.status == "verified"
+    assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
+    assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
+    put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
+    (complaint,) = verify_file(path, against=published).complaints
+    assert "line 10, field line: seed 9 is published with other bytes" in complaint
+    put(published, records)
+    assert verify_file(path, against=published).findings[1].detail == "0 runs more than published"
+    (complaint,) = verify_file(put(tmp_path / "new", records[:10]), against=published).complaints
+    assert "field task.seed: seed 10 is published and missing here" in complaint
+    (published / "toy-2d-v1" / "random-search.jsonl").write_bytes(b"")
+    (complaint,) = verify_file(path, against=published).complaints
+    assert str(published) in complaint
+    assert "field size: the file is empty" in complaint
+
+
+CHANGES: dict[str, object] = {
+    "options": {"scale": 2},
+    "versions": {"cbo-suite": "0.0.1"},
+    "machine": {"system": "other"},
+    "facts": {"box": "0" * 64},
+    "status": "failed",
+    "error": "it broke",
+    "seconds_optimizer": 1e6,
+    "seconds_evaluation": 1e6,
+    "batches": [1] * 100,
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_no_field_of_a_published_run_can_be_rewritten(
+    field: str, records: list[Record], tmp_path: Path
+) -> None:
+    """Neither in one run nor in all: the line must be the published one, byte by byte."""
+    put(tmp_path / "published", records)
+    changed = [msgspec.structs.replace(record, **{field: CHANGES[field]}) for record in records]
+    path = put(tmp_path / "new", changed)
+    (complaint,) = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 1, field line: seed 0 is published with other bytes" in complaint
+    assert "random-search-2" in complaint
+    path = put(tmp_path / "new", [*records[:9], changed[9], *records[10:]])
+    found = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 10, field " in found[0]
+
+
+def a_digit_off(record: Record) -> Record:
+    """Change a value by a unit in its last place, which the replay has to allow."""
+    steps = {step.index for step in record.improvements}
+    number = next(i for i in range(20, 100) if i not in steps)
+    objective = list(record.objective)
+    objective[number] = float(np.nextafter(float(objective[number]), np.inf))
+    return msgspec.structs.replace(record, objective=objective)
+
+
+def test_published_results_are_not_replaced_under_their_digests(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Runs of another method with the published digests, each with a value a last digit off."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    forged = [
+        msgspec.structs.replace(a_digit_off(other), digest=record.digest)
+        for other, record in zip(renamed(others, "random-search"), records, strict=True)
+    ]
+    put(tmp_path / "published", records)
+    path = put(tmp_path / "new", forged)
+    (complaint,) = verify_file(path, against=tmp_path / "published").complaints
+    assert "line 1, field line: seed 0 is published with other bytes" in complaint
+
+
+def without_source(records: Sequence[Record]) -> list[Record]:
+    """Return records that do not say which code made them."""
+    return [
+        msgspec.structs.replace(
+            record, versions={k: v for k, v in record.versions.items() if k != "optimizer-source"}
+        )
+        for record in records
+    ]
+
+
+def test_new_runs_say_which_code_made_them(records: list[Record], tmp_path: Path) -> None:
+    """A published row that does not can stay, but grow no more."""
+    published, older = tmp_path / "published", without_source(records)
+    put(published, older[:10])
+    assert verify_file(put(tmp_path / "same", older[:10]), against=published).status == "verified"
+    (complaint,) = verify_file(put(tmp_path / "more", older), against=published).complaints
+    assert (
+        "line 11, field versions: it does not name 'optimizer-source'; the published" in complaint
+    )
+    mixed = put(tmp_path / "mixed", older[:10] + records[10:])
+    (complaint,) = verify_file(mixed, against=published).complaints
+    assert "line 11, field versions: optimizer-source " in complaint
+    (complaint,) = verify_file(put(tmp_path / "new", older), against=tmp_path).complaints
+    assert "line 1, field versions: it does not name 'optimizer-source'; new runs" in complaint
+
+
+def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
+    """Runs of another optimizer pass the replay; running them again shows it."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(10))
+    claimed = renamed(others, "random-search")
+    path = put(tmp_path / "runs", claimed)
+    assert verify_file(path).status == "verified"
+    verdict = verify_file(path, rerun=3)
+    assert verdict.status == "refused"
+    assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
+
+
+def test_the_right_digest_beside_other_points_is_found(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Running again compares values: everybody can compute the digest of an honest run."""
+    others = renamed(run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12)), "random-search")
+    claimed = [
+        msgspec.structs.replace(a_digit_off(other), digest=record.digest, machine={"system": "x"})
+        for other, record in zip(others, records, strict=True)
+    ]
+    path = put(tmp_path / "runs", claimed)
+    assert verify_file(path).status == "verified"
+    found = verify_file(path, rerun=12).complaints
+    assert len(found) == 12
+    assert "line 1, field digest: run again, evaluation 10 is another one" in found[0]
+
+
+def test_options_that_the_optimizer_does_not_have_are_found(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """A run that has no evaluation when it is made again is refused, not a crash."""
+    claimed = [msgspec.structs.replace(record, options={"nonexistent": 1}) for record in records]
+    path = put(tmp_path, claimed)
+    done = CliRunner().invoke(main, ["verify", str(path), "--rerun", "1"])
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert re.search(
+        r"random-search\.jsonl, line \d+, field task: it cannot be run again: random-search failed "
+        "in the constructor: TypeError: .*nonexistent",
+        done.stderr,
+    )
+
+
+def test_runs_that_failed_at_once_are_run_again(records: list[Record], tmp_path: Path) -> None:
+    """They fail again; where that is not how it went, they are refused."""
+    nothing = {"objective": [], "violation": [], "feasible": "", "improvements": [], "points": ""}
+    empty = hashlib.sha256().hexdigest()
+    failed = [
+        msgspec.structs.replace(r, status="failed", error="it broke", digest=empty, **nothing)
+        for r in records
+    ]
+    verdict = verify_file(put(tmp_path, failed), rerun=12)
+    assert len(verdict.complaints) == 12
+    assert (
+        "line 1, field digest: run again, it has 100 evaluations instead of 0"
+        in (verdict.complaints[0])
+    )
+    broken = [msgspec.structs.replace(r, options={"nonexistent": 1}) for r in failed]
+    verdict = verify_file(put(tmp_path, broken), rerun=12)
+    assert verdict.complaints == []
+    assert verdict.findings[-1].detail.count("identical") == 12
+
+
+def test_an_optimizer_that_declines_the_problem_did_not_run_it(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limits say that there can be no such run."""
+    monkeypatch.setattr(RandomSearch, "max_dim", 1, raising=False)
+    (complaint,) = verify_file(put(tmp_path, records), rerun=1).complaints
+    assert "field task: it cannot be run again: random-search cannot run toy-2d-v1" in complaint
+
+
+def test_on_another_machine_the_outcome_counts(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If versions differ the runs may, as long as they end among the recorded ones."""
+    monkeypatch.setattr("cbo_suite.verify.rerun.describe_machine", lambda: {"system": "other"})
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    claimed = renamed(others, "random-search")
+    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=12)
+    outcomes = {record.improvements[-1].objective for record in others}
+    worst, best = max(outcomes), min(outcomes)
+    outside = [r for r in records if not best <= r.improvements[-1].objective <= worst]
+    assert len(verdict.complaints) == len(outside)
+    detail = verdict.findings[-1].detail
+    assert outside or detail.count("within the range of the runs (here: another machine)") == 12
+
+
+def test_what_cannot_be_run_again_is_not_verified(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of an optimizer is needed only where that is asked for; then it must be there."""
+    path = str(put(tmp_path, renamed(records, "my-search")))
+    assert CliRunner().invoke(main, ["verify", path]).exit_code == 0
+    done = CliRunner().invoke(main, ["verify", path, "--rerun", "1"])
+    assert done.exit_code == 1
+    assert "my-search is not installed here: install its package, or leave out --rerun" in (
+        done.stdout
+    )
+    assert "0 verified, 1 unverified, 0 refused" in done.stdout
+
+    missing = MissingExtra('needs torch: pip install "cbo-suite[scbo]"')
+
+    def without_library(*_: object, **__: object) -> None:
+        raise missing
+
+    def without_library_in_the_constructor(*_: object, **__: object) -> None:
+        raise OptimizerFailed("failed in the constructor") from missing
+
+    for run_task in (without_library, without_library_in_the_constructor):
+        monkeypatch.setattr("cbo_suite.verify.rerun.run_task", run_task)
+        verdict = verify_file(put(tmp_path, records), rerun=1)
+        assert verdict.status == "unverified"
+        assert verdict.findings[-1][:2] == ("rerun", "skipped")
+        assert "cbo-suite[scbo]" in verdict.findings[-1].detail
+
+
+def test_who_writes_a_file_cannot_choose_what_is_run_again(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """The same file is drawn from anew each time, and again as before with the printed salt."""
+    path = put(tmp_path, records)
+    drawn = {verify_file(path, rerun=1).findings[-1].detail for _ in range(20)}
+    # One seed in twelve: that all twenty draws are the same has a chance of 12 ** -19.
+    assert len(drawn) > 1
+    command = ["verify", str(path), "--rerun", "2"]
+    first = CliRunner().invoke(main, command).stdout
+    (salt,) = re.findall(r"--salt ([0-9a-f]{32})$", first, re.MULTILINE)
+    assert CliRunner().invoke(main, [*command, "--salt", salt]).stdout == first
+    plain = CliRunner().invoke(main, [*command, "--salt", salt, "--json"]).stdout
+    assert json.loads(plain)[0]["salt"] == salt
+    refused = CliRunner().invoke(main, [*command, "--salt", "pepper"])
+    assert refused.exit_code == 2
+    assert "got 'pepper'; write the digits 0-9 and a-f that were printed" in refused.stderr
+
+
+def test_a_campaign_folder_is_sent_to_export(records: list[Record], tmp_path: Path) -> None:
+    """It holds journals and outcomes too: one sentence instead of a refusal for each."""
+    put(tmp_path / "runs", records)
+    Store(tmp_path / "runs").write_plan([record.task for record in records])
+    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs")])
+    assert done.exit_code == 1
+    assert "is a campaign folder: `cbo export` it first" in done.output
+    assert done.output.count("\n") == 1
+
+
+def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
+    """The file maps rows to digests, in a fixed order; what is refused loses its mark."""
+    path, marks = put(tmp_path / "runs", records), tmp_path / "verified.json"
+    marks.write_text('{"a-v1/b": "c"}')
+    done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs"), "--mark", str(marks)])
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
+    verdict = verify_file(path)
+    mark_verified(marks, [verdict._replace(status="unverified")])
+    assert "toy-2d-v1/random-search" in json.loads(marks.read_text())
+    mark_verified(marks, [verdict._replace(status="refused")])
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    mark_verified(marks, [verdict])
+    path.write_bytes(path.read_bytes()[:-3000])
+    mark_verified(marks, [verify_file(path), verify_file(tmp_path / "nowhere" / "b.jsonl")])
+    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    marks.write_text("[]")
+    with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
+        mark_verified(marks, [])
+
+
+def test_json_output_is_complete(records: list[Record], tmp_path: Path) -> None:
+    """A program gets everything that a person gets, for good and bad files."""
+    good, bad = put(tmp_path / "good", records), put(tmp_path / "bad", records[:5])
+    done = CliRunner().invoke(main, ["verify", "--json", str(good), str(bad)])
+    assert done.exit_code == 1
+    first, second = json.loads(done.stdout)
+    assert first.keys() == set(Verdict._fields)
+    assert (first["status"], second["status"]) == ("verified", "refused")
+    assert first["findings"][0]["check"] == "records"
+    assert "5 runs, at least 10 seeds are needed" in second["complaints"][0]
+
+
+def test_a_file_is_found_from_its_own_folder(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder counts, however the path is written."""
+    path = put(tmp_path, records)
+    monkeypatch.chdir(path.parent)
+    assert verify_file(Path(path.name)).status == "verified"
+    (path.parent / "below").mkdir()
+    monkeypatch.chdir(path.parent / "below")
+    assert verify_file(Path("..") / path.name).status == "verified"
+
+
+def test_a_folder_is_searched_and_names_are_no_markup(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Everything in a folder is looked at, links too, and odd names are printed as they are."""
+    put(tmp_path, records)
+    (tmp_path / "odd[").mkdir()
+    (tmp_path / "odd[" / "red]:smile:.jsonl").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "toy-2d-v1")
+    done = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "1 verified, 0 unverified, 2 refused" in done.stdout
+    assert "odd[/red]:smile:.jsonl: refused" in done.stdout
+    assert "link, field path:" in done.stderr
