@@ -88,6 +88,8 @@ class Batch(
         clock: Virtual time at which the evaluation ended; in real-time order, seconds.
         seconds_optimizer: Time spent in ask and tell since the last line.
         seconds_evaluation: Time spent in the problem for this batch.
+        seconds_processor: Time of this process's processors in ask and tell since the last line,
+            that of all threads together; None where it was not measured.
         messages: For points that failed, their position in the batch and what happened.
         pending: What was being evaluated meanwhile.
         inspection: What the optimizer says of itself, None if it says nothing.
@@ -102,6 +104,7 @@ class Batch(
     clock: float
     seconds_optimizer: float
     seconds_evaluation: float
+    seconds_processor: float | None = None
     messages: dict[str, str] = {}
     pending: list[Pending] = []
     inspection: dict[str, Any] | None = None
@@ -129,12 +132,15 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         seconds_optimizer: Time spent in ask and tell since the last batch.
         error: What ended a failed run, "" otherwise.
         recommendation: The point that the optimizer recommends, None if it does not.
+        seconds_processor: Time of the processors in ask and tell since the last batch, None where
+            it was not measured.
     """
 
     status: Literal["complete", "failed"]
     seconds_optimizer: float
     error: str = ""
     recommendation: list[float] | None = None
+    seconds_processor: float | None = None
 
 
 Line = Header | Batch | End
@@ -326,3 +332,29 @@ def digest(batches: Iterable[Batch]) -> str:
             canonical = np.where(np.isnan(array), np.nan, array)
             total.update(np.ascontiguousarray(canonical, dtype="<f8").tobytes())
     return total.hexdigest()
+
+
+def seconds_processor(batches: Sequence[Batch], end: End) -> float | None:
+    """Add up the time of the processors in ask and tell; None if it was not always measured."""
+    parts = [end.seconds_processor, *(batch.seconds_processor for batch in batches)]
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def restarts(batches: Sequence[Batch]) -> list[int] | None:
+    """Number the evaluations, in the order told, that are the first after a restart.
+
+    An optimizer says in its inspection, as "restarts", how often it has begun anew by then: SCBO
+    how many trust regions it has left behind. The numbers rise; None if it says nothing.
+    """
+    found: list[int] = []
+    told, before, says = 0, 0, False
+    for batch in batches:
+        count = (batch.inspection or {}).get("restarts")
+        if isinstance(count, int) and not isinstance(count, bool):
+            says = True
+            if count > before:
+                found.append(told)
+                before = count
+        told += len(batch.x)
+    return found if says else None

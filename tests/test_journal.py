@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import resource
 import signal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.errors import JournalError, JournalLocked, JournalNotWritten
-from cbo_suite.journal import JournalWriter, digest, read_journal, to_json_numbers
+from cbo_suite.journal import Batch, JournalWriter, digest, read_journal, restarts, to_json_numbers
 from tests.doubles import Disc, Hill, StatefulHill, defective
 
 # Python 3.12 warns of any fork beside threads; the children here use none of the parent's.
@@ -209,6 +210,32 @@ def test_the_digest_sees_every_value(tmp_path):
             | {field: values.tolist()}
         )
         assert digest([*batches[:2], changed, *batches[3:]]) != original
+
+
+def told(size: int, inspection: dict[str, Any] | None) -> Batch:
+    """Make a batch of so many points with what the optimizer said."""
+    return Batch(
+        first=0,
+        x=[[0.0]] * size,
+        objective=[0.0] * size,
+        constraints=[[]] * size,
+        status=["ok"] * size,
+        clock=1.0,
+        seconds_optimizer=0.0,
+        seconds_evaluation=0.0,
+        inspection=inspection,
+    )
+
+
+def test_restarts_are_the_first_evaluations_after_each() -> None:
+    """By what the optimizer says with each batch; whoever says nothing has None."""
+    counts = [0, 0, 1, 1, 3, 3]
+    batches = [
+        told(size, {"restarts": c}) for size, c in zip([5, 2, 2, 3, 1, 1], counts, strict=True)
+    ]
+    assert restarts(batches) == [7, 12]
+    assert restarts(batches[:2]) == []
+    assert restarts([told(3, None), told(2, {"length": 0.8}), told(1, {"restarts": "?"})]) is None
 
 
 KILLS = 200

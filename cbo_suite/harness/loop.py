@@ -121,7 +121,7 @@ class Loop:
         self.asked = self.told = 0
         self.clock = 0.0
         self.began = time.perf_counter()
-        self.seconds_optimizer = 0.0
+        self.seconds_optimizer = self.seconds_processor = 0.0
         self.best: _Best | None = None
         self.writer: JournalWriter | None = None
         # Batches of the journal that the optimizer still has to be led through.
@@ -272,6 +272,7 @@ class Loop:
             clock=self.clock,
             seconds_optimizer=self.seconds_optimizer,
             seconds_evaluation=result.seconds,
+            seconds_processor=self.seconds_processor,
             pending=[Pending(g.first, g.x.tolist(), g.finish) for g in sorted(self.under_way)],
             inspection=self.optional("inspect"),
             state=self.optional("get_state"),
@@ -295,14 +296,14 @@ class Loop:
         """Count one batch and tell it to the optimizer."""
         self.batches.append(batch)
         self.told += len(batch.x)
-        self.seconds_optimizer = 0.0
+        self.seconds_optimizer = self.seconds_processor = 0.0
         points, evaluation = batch.points, batch.evaluation(self.problem.space.num_constraints)
         self.best = _better(self.best, points, evaluation)
         self.guard("tell", lambda: self.optimizer.tell(points, evaluation))
         if self.told == len(self.design) and self.all_failed():
             first = next(iter(self.batches[0].messages.values()))
             text = f"{self.task.problem} failed at every point of the initial design: {first}"
-            self.finish(End("failed", self.seconds_optimizer, text))
+            self.finish(End("failed", 0.0, text))
             raise EvaluationFailed(text)
 
     def all_failed(self) -> bool:
@@ -327,7 +328,7 @@ class Loop:
 
     def guard(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""
-        start = time.perf_counter()
+        start, processor_start = time.perf_counter(), time.process_time()
         try:
             return call()
         except Exception as error:
@@ -338,10 +339,15 @@ class Loop:
             raise failure from error
         finally:
             self.seconds_optimizer += time.perf_counter() - start
+            self.seconds_processor += time.process_time() - processor_start
 
     def finish(self, end: End) -> Run:
         """Write how the run ended and gather what it gave."""
-        end = msgspec.structs.replace(end, seconds_optimizer=self.seconds_optimizer)
+        end = msgspec.structs.replace(
+            end,
+            seconds_optimizer=self.seconds_optimizer,
+            seconds_processor=self.seconds_processor,
+        )
         if self.writer is not None:
             self.writer.append(end)
         return gather_run(self.header, self.batches, end)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cbo_suite.journal import Batch, End, Header, digest, gather
+from cbo_suite.journal import Batch, End, Header, digest, gather, seconds_processor
 from cbo_suite.protocols import Array, Evaluation
 from cbo_suite.tasks import Task
 
@@ -28,6 +28,8 @@ class Run:
         error: What ended a failed run, "" otherwise.
         seconds_optimizer: Time spent in ask and tell.
         seconds_evaluation: Time spent in the problem.
+        seconds_processor: Time of the processors in ask and tell, that of all threads together;
+            None for a journal of a version that did not measure it.
         recommended_x: The point that the optimizer recommends, shape `(d,)`, None if it does not.
         inspections: What the optimizer said of itself with each batch.
         digest: Fingerprint of points and values, equal for an exact repetition.
@@ -43,6 +45,7 @@ class Run:
     error: str
     seconds_optimizer: float
     seconds_evaluation: float
+    seconds_processor: float | None
     recommended_x: Array | None
     inspections: list[dict[str, Any] | None]
     digest: str
@@ -102,6 +105,7 @@ def gather_run(header: Header, batches: Sequence[Batch], end: End) -> Run:
         error=end.error,
         seconds_optimizer=end.seconds_optimizer + sum(b.seconds_optimizer for b in batches),
         seconds_evaluation=sum(b.seconds_evaluation for b in batches),
+        seconds_processor=seconds_processor(batches, end),
         recommended_x=None if recommended is None else np.array(recommended, dtype=float),
         inspections=[batch.inspection for batch in batches],
         digest=digest(batches),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +20,7 @@ from cbo_suite.errors import (
     UnsupportedTask,
 )
 from cbo_suite.harness.design import initial_design
+from cbo_suite.protocols import Array, Evaluation
 from tests.doubles import Disc, Hill, Scripted, defective
 
 
@@ -341,6 +346,37 @@ def test_optimizer_and_problem_time_are_apart():
     run = cbo.run(Disc(pause=0.01), Hill, budget=10, n_init=2)
     assert run.seconds_evaluation >= 0.1
     assert 0 < run.seconds_optimizer < run.seconds_evaluation
+
+
+def test_processor_time_is_that_of_all_threads_and_not_of_sleep(tmp_path: Path) -> None:
+    """What a thread of the optimizer works counts, sleep and evaluations do not."""
+    worked: list[float] = []
+
+    def work() -> None:
+        sum(range(10**6))
+        worked.append(time.thread_time())
+
+    class Busy(Hill):
+        """Sleeps, and works in a thread while it waits."""
+
+        def ask(self, n: int = 1) -> Array:
+            time.sleep(0.05)
+            return super().ask(n)
+
+        def tell(self, x: Array, evaluation: Evaluation) -> None:
+            super().tell(x, evaluation)
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    before = time.process_time()
+    run = cbo.run(Disc(), Busy, budget=6, n_init=2, journal=tmp_path / "run.jsonl")
+    spent = time.process_time() - before
+    assert run.seconds_optimizer >= 0.2
+    assert run.seconds_processor is not None
+    assert sum(worked) <= run.seconds_processor <= spent
+    again = cbo.run(Disc(), Busy, budget=6, n_init=2, journal=tmp_path / "run.jsonl")
+    assert again.seconds_processor == run.seconds_processor
 
 
 def test_states_must_be_plain_json():
