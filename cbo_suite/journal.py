@@ -282,7 +282,7 @@ class JournalWriter:
             os.ftruncate(self._file, size)
             raise JournalNotWritten(
                 f"cannot write {self.path}: {error.strerror}; what was written before is intact, "
-                "mend the cause and run again to resume"
+                "fix the cause and run again to resume"
             ) from error
 
     def close(self) -> None:

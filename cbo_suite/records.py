@@ -28,7 +28,7 @@ from cbo_suite.tasks import Task
 SCHEMA: Literal[1] = 1
 MAX_EVALUATIONS = 1_000_000
 MAX_LINE_BYTES = 64 * 2**20
-# Above so many numbers (n * d) the points of a run are left out: its record stays below a megabyte.
+# With more coordinates (n * d) the points of a run are left out: its record stays below a megabyte.
 MAX_POINT_NUMBERS = 50_000
 
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]

@@ -17,7 +17,7 @@ class Disc:
     id = "disc-2d-v1"
 
     def __init__(self, pause: float = 0.0) -> None:
-        """Pause so many seconds per call."""
+        """Pause `pause` seconds per call."""
         self.space = Space(np.array([-1.0, -1.0]), np.array([1.0, 2.0]), 1)
         self.pause = pause
         self.points: list[np.ndarray] = []

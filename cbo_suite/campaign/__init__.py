@@ -1,9 +1,8 @@
 """Many tasks on an engine, resumable: what is done is skipped, the rest goes on.
 
-A campaign takes tasks from its plan one by one, claims each in the store, has the engine carry it
-out and writes down how it ended. Several campaigns may share a folder and a plan: a task belongs to
-whoever claims it, and a campaign waits for what others have claimed, or takes it over when they
-die.
+A campaign takes tasks from its plan one by one, takes a lease on each, has the engine carry it out
+and writes down how it ended. Several campaigns may share a folder and a plan: a task belongs to
+whoever holds its lease, and a campaign waits for what others hold, or takes it over when they die.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Campaign:
         failed: Tasks that failed, now or earlier, and why.
         running: What this campaign has under way.
         waiting: Tasks that are neither done nor under way here, in the order of the plan.
-        elsewhere: How many of those others have under way, as far as known.
+        elsewhere: Number of those that others have under way, as far as known.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Campaign:
             self.waiting[task] = None
 
     def seconds_left(self, jobs: int) -> float:
-        """Guess how long the rest will take on so many jobs."""
+        """Guess how long the rest will take on `jobs` processes side by side."""
         now = time.monotonic()
         rest = sum(self.estimator.seconds(task) for task in self.waiting)
         for task, begin in self.running.items():
@@ -108,7 +107,7 @@ class Campaign:
     def run(self, engine: Engine, on_tick: Callable[[], object] | None = None) -> Iterator[Event]:
         """Carry out what is to be run; give progress and outcomes as they come.
 
-        When it is over, or the caller goes away, the engine is closed and no claim is left.
+        When it is over, or the caller goes away, the engine is closed and no lease is left.
 
         Args:
             engine: What carries out the runs.
@@ -138,15 +137,15 @@ class Campaign:
         finally:
             engine.close()
             self.tidy()
-            self.store.claims.close()
+            self.store.leases.close()
 
     def tidy(self) -> None:
-        """Remove claims that campaigns left on done tasks when they were killed."""
+        """Remove leases that campaigns left on done tasks when they were killed."""
         for task in self.done:
-            path = self.store.claim_path(task)
+            path = self.store.lease_path(task)
             with contextlib.suppress(StoreNotWritten):
-                if path.exists() and self.store.claims.take(path):
-                    self.store.claims.release(path)
+                if path.exists() and self.store.leases.take(path):
+                    self.store.leases.release(path)
 
     def _fill(self, engine: Engine) -> None:
         """Begin tasks while there is room."""
@@ -165,9 +164,9 @@ class Campaign:
         self._next_scan = now + SCAN_SECONDS
 
     def _take(self, task: Task) -> bool:
-        """Claim a task; tell whether it is ours to run."""
-        claim = self.store.claim_path(task)
-        if not self.store.claims.take(claim):
+        """Take the lease on a task; tell whether it is ours to run."""
+        lease = self.store.lease_path(task)
+        if not self.store.leases.take(lease):
             return False
         del self.waiting[task]
         # Since the plan was made, others may have run it.
@@ -180,7 +179,7 @@ class Campaign:
             return True
         else:
             (self.failed if word == "failed" else self.skipped)[task] = error
-        self.store.claims.release(claim)
+        self.store.leases.release(lease)
         return False
 
     def _take_event(self, event: Event) -> Iterator[Event]:
@@ -193,7 +192,7 @@ class Campaign:
             # Whoever was asked to stop has nothing to say that its journal does not.
             if not (self._stopping and event.status == "stopped"):
                 self.store.write_outcome(event)
-            self.store.claims.release(self.store.claim_path(event.task))
+            self.store.leases.release(self.store.lease_path(event.task))
             if event.status == "complete":
                 self.done.add(event.task)
                 self.estimator.learn(event.task, event.seconds)
@@ -217,11 +216,11 @@ class Campaign:
 
     def _give_up_lost(self, engine: Engine) -> None:
         """Stop what others have taken over because this process stood still."""
-        lost = self.store.claims.lost()
-        for task in [task for task in self.running if self.store.claim_path(task) in lost]:
+        lost = self.store.leases.lost()
+        for task in [task for task in self.running if self.store.lease_path(task) in lost]:
             engine.stop(task)
             del self.running[task]
-            self.store.claims.release(self.store.claim_path(task))
+            self.store.leases.release(self.store.lease_path(task))
             self.waiting[task] = None
 
 

@@ -60,7 +60,7 @@ class Estimator:
         self._constraints = {row.id: row.num_constraints or 0 for row in list_problems()}
 
     def learn(self, task: Task, seconds: float) -> None:
-        """Take note of a run that took so long."""
+        """Take note of how long a run took."""
         self._seen[task.problem, task.optimizer].append(seconds / task.budget)
 
     def seconds(self, task: Task) -> float:

@@ -1,8 +1,8 @@
-"""Who works on what: claims on the tasks of a folder that several campaigns share.
+"""Who works on what: leases on the tasks of a folder that several campaigns share.
 
-A claim is a file that is created or not, in one step; while its owner works, the owner renews the
+A lease is a file that is created or not, in one step; while its owner works, the owner renews the
 time of the file. An owner on this machine is dead when its process is; an owner elsewhere when it
-has not renewed its claim for a minute. Times are compared by the clock of the file system only, so
+has not renewed its lease for a minute. Times are compared by the clock of the file system only, so
 the clocks of the machines need not agree.
 """
 
@@ -25,12 +25,12 @@ try:
 except ImportError:  # Windows, where no campaigns are run
     fcntl = None  # type: ignore[assignment]
 
-PATIENCE_SECONDS = 60.0  # after so long without renewal the owner of a claim is dead
-RENEWALS = 6  # how often a claim is renewed in that time
+PATIENCE_SECONDS = 60.0  # without renewal, after which the owner of a lease counts as dead
+RENEWALS = 6  # how often a lease is renewed in that time
 
 
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is in a claim.
+class Lease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is in a lease.
 
     Attributes:
         owner: Name of the campaign, new with every call.
@@ -80,8 +80,8 @@ def _exists(process: int) -> bool:
     return True
 
 
-class Claims:
-    """The claims of one campaign in a folder.
+class Leases:
+    """The leases of one campaign in a folder.
 
     Renewal has a thread of its own, so that a campaign that is busy keeps what it has.
     """
@@ -94,7 +94,7 @@ class Claims:
             patience: Seconds without renewal after which an owner elsewhere counts as dead.
         """
         self.patience = patience
-        self.me = Claim(uuid.uuid4().hex, machine_name(), os.getpid(), started(os.getpid()))
+        self.me = Lease(uuid.uuid4().hex, machine_name(), os.getpid(), started(os.getpid()))
         self._lock_path = folder / ".lock"
         self._content = msgspec.json.encode(self.me)
         self._held: set[Path] = set()
@@ -104,7 +104,7 @@ class Claims:
         self._thread: threading.Thread | None = None
 
     def take(self, path: Path) -> bool:
-        """Claim what a path stands for; tell whether it is ours now.
+        """Take the lease that a path stands for; tell whether it is ours now.
 
         Raises:
             StoreNotWritten: The file cannot be written.
@@ -115,12 +115,12 @@ class Claims:
         with self._guard:
             self._held.add(path)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._renew_all, name="claims", daemon=True)
+            self._thread = threading.Thread(target=self._renew_all, name="leases", daemon=True)
             self._thread.start()
         return True
 
     def release(self, path: Path) -> None:
-        """Give back a claim, unless it was lost."""
+        """Give back a lease, unless it was lost."""
         with self._guard:
             self._held.discard(path)
             self._lost.discard(path)
@@ -129,12 +129,12 @@ class Claims:
                 path.unlink(missing_ok=True)
 
     def lost(self) -> set[Path]:
-        """Return claims that others took over because this process stood still for too long."""
+        """Return leases that others took over because this process stood still for too long."""
         with self._guard:
             return set(self._lost)
 
     def close(self) -> None:
-        """Give back all claims and end the thread, until something is taken again."""
+        """Give back all leases and end the thread, until something is taken again."""
         if self._thread is not None:
             self._closing.set()
             self._thread.join()
@@ -144,13 +144,13 @@ class Claims:
             self.release(path)
 
     def is_alive(self, path: Path) -> bool:
-        """Tell whether there is a claim whose owner lives."""
+        """Tell whether there is a lease whose owner lives."""
         try:
-            claim, renewed = _read(path)
+            lease, renewed = _read(path)
         except OSError:
             return False
-        if claim is not None and claim.machine == self.me.machine:
-            return claim.started != "" and started(claim.process) == claim.started
+        if lease is not None and lease.machine == self.me.machine:
+            return lease.started != "" and started(lease.process) == lease.started
         return self._now() - renewed < self.patience
 
     def _now(self) -> float:
@@ -163,7 +163,7 @@ class Claims:
         return float("-inf")
 
     def _create(self, path: Path) -> bool:
-        """Create the file of a claim; tell whether it was not there."""
+        """Create the file of a lease; tell whether it was not there."""
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -180,7 +180,7 @@ class Claims:
         return True
 
     def _take_over(self, path: Path) -> bool:
-        """Replace a dead claim by ours; of several that try one succeeds."""
+        """Replace a dead lease by ours; of several that try one succeeds."""
         try:
             with self._locked():
                 # Another may have taken it over meanwhile.
@@ -205,7 +205,7 @@ class Claims:
             os.close(handle)
 
     def _renew_all(self) -> None:
-        """Renew the claims held, again and again."""
+        """Renew the leases held, again and again."""
         while not self._closing.wait(self.patience / RENEWALS):
             with self._guard:
                 held = set(self._held)
@@ -220,15 +220,15 @@ class Claims:
                         self._lost |= self._held & {path}
 
 
-def _read(path: Path) -> tuple[Claim | None, float]:
-    """Read a claim and when it was renewed; None for one whose writing was cut off.
+def _read(path: Path) -> tuple[Lease | None, float]:
+    """Read a lease and when it was renewed; None for one whose writing was cut off.
 
     A file that is opened has the time that the server knows, not one from a cache.
     """
     with path.open("rb") as file:
         content, renewed = file.read(), os.fstat(file.fileno()).st_mtime
     try:
-        return msgspec.json.decode(content, type=Claim), renewed
+        return msgspec.json.decode(content, type=Lease), renewed
     except msgspec.DecodeError:
         return None, renewed
 
@@ -244,6 +244,6 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreNotWritten(
-            f"cannot write {path}: {error.strerror}; what was written before is intact: mend the "
+            f"cannot write {path}: {error.strerror}; what was written before is intact: fix the "
             "cause, or choose another folder, and run again"
         ) from error

@@ -2,7 +2,7 @@
 
     <folder>/<problem>/<optimizer>/<seed>.jsonl   journal: the run itself
     <folder>/<problem>/<optimizer>/<seed>.json    how the last attempt ended
-    <folder>/<problem>/<optimizer>/<seed>.claim   while somebody works on it
+    <folder>/<problem>/<optimizer>/<seed>.claim   lease, while somebody works on it
     <folder>/<problem>/<optimizer>.jsonl          records, once all planned seeds have ended
     <folder>/plans/<digest>.json                  what was planned
 
@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from cbo_suite.campaign.leases import PATIENCE_SECONDS, Claims, explained
+from cbo_suite.campaign.leases import PATIENCE_SECONDS, Leases, explained
 from cbo_suite.engines import INTERRUPTED, Outcome
 from cbo_suite.errors import InvalidTask
 from cbo_suite.files import write_whole
@@ -68,10 +68,10 @@ class Store:
 
         Args:
             folder: The folder.
-            patience: Seconds after which a claim that is not renewed is dead.
+            patience: Seconds after which a lease that is not renewed is dead.
         """
         self.folder = Path(folder)
-        self.claims = Claims(self.folder, patience)
+        self.leases = Leases(self.folder, patience)
 
     def journal(self, task: Task) -> Path:
         """Return where the journal of a task is."""
@@ -81,8 +81,9 @@ class Store:
         """Return where the records of a problem and an optimizer are."""
         return self.folder / _safe(problem) / f"{_safe(optimizer)}.jsonl"
 
-    def claim_path(self, task: Task) -> Path:
-        """Return where the claim on a task is."""
+    def lease_path(self, task: Task) -> Path:
+        """Return where the lease on a task is."""
+        # The suffix stays: campaigns of other versions may share the folder.
         return self._file(task, ".claim")
 
     def _file(self, task: Task, suffix: str) -> Path:
@@ -134,7 +135,7 @@ class Store:
 
     def is_running(self, task: Task) -> bool:
         """Tell whether a living campaign works on a task."""
-        return self.claims.is_alive(self.claim_path(task))
+        return self.leases.is_alive(self.lease_path(task))
 
     def write_plan(self, tasks: Sequence[Task]) -> None:
         """Remember what was planned, for `tasks`; the same plan twice is one file.

@@ -71,7 +71,7 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
     stopped = False
     if not campaign.waiting:
         campaign.tidy()
-        store.claims.close()
+        store.leases.close()
     else:
         engine = make_engine(options["engine"], engine_options)
         screen = _Screen(campaign, title, jobs or max(1, engine.room()))

@@ -23,8 +23,8 @@ class {name}:
 
     # Declare limits if there are any, and runs that do not fit are skipped with the reason:
     # sequential = True      one point at a time
-    # max_dim = 20           at most so many variables
-    # max_batch_size = 10    at most so many points at once
+    # max_dim = 20           at most 20 variables
+    # max_batch_size = 10    at most 10 points at once
 
     def __init__(self, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
         """Prepare; nothing but these arguments and the told data may decide what is asked."""

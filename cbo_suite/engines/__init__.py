@@ -163,7 +163,7 @@ class Engine(Protocol):
         ...
 
     def wait(self, seconds: float) -> list[Event]:
-        """Wait until something happens, at most so many seconds, and return what has happened.
+        """Wait until something happens, at most `seconds`, and return what has happened.
 
         Raises:
             CboError: The engine as a whole does not work any more.

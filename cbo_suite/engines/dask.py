@@ -123,7 +123,7 @@ class DaskEngine:
         future.add_done_callback(lambda _: self._news.put(None))
 
     def wait(self, seconds: float) -> list[Event]:
-        """Return what happened, after so many seconds at most; journals are written by then."""
+        """Return what happened, after `seconds` at most; journals are written by then."""
         self._check_connection()
         deadline = time.monotonic() + seconds
         events: list[Event] = []

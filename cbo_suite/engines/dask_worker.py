@@ -25,7 +25,7 @@ from cbo_suite.errors import CboError
 
 WATCH_SECONDS = 0.5
 POLL_SECONDS = 0.25
-# For so long an engine that has nothing to do waits for its next run.
+# An engine that has nothing to do waits this long for its next run.
 IDLE_SECONDS = 120.0
 
 # Jobs by their names: those that this worker has begun, those it shall not begin or go on with.

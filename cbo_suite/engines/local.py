@@ -26,7 +26,7 @@ class LocalEngine:
     """Carries out jobs on this machine."""
 
     def __init__(self, jobs: int) -> None:
-        """Carry out so many jobs side by side."""
+        """Carry out at most `jobs` jobs side by side."""
         self.jobs = jobs
         self._extras = {optimizer.id: optimizer.extra for optimizer in list_optimizers()}
         self._servers: dict[Sequence[str], ForkServerClient] = {}
@@ -44,7 +44,7 @@ class LocalEngine:
         server.start(job)
 
     def wait(self, seconds: float) -> list[Event]:
-        """Return what happened, after so many seconds at most."""
+        """Return what happened, after `seconds` at most."""
         select.select(list(self._servers.values()), [], [], seconds)
         events: list[Event] = []
         for preload, server in list(self._servers.items()):

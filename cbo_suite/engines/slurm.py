@@ -118,7 +118,7 @@ class SlurmEngine:
         self._waiting.append(msgspec.structs.replace(job, journal=path))
 
     def wait(self, seconds: float) -> list[Event]:
-        """Submit what has been started, and return what has ended, after so many seconds at most.
+        """Submit what has been started, and return what has ended, after `seconds` at most.
 
         Raises:
             CboError: Slurm takes no jobs.

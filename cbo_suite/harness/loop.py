@@ -134,7 +134,7 @@ class Loop:
             if end is not None:
                 return gather_run(self.header, self.batches, end)
         task = self.task
-        self.optimizer = self.guard(
+        self.optimizer = self.timed_call(
             "the constructor",
             lambda: self.factory(
                 self.problem.space,
@@ -174,7 +174,7 @@ class Loop:
         if contents.end is not None and contents.end.status == "complete":
             self.batches = contents.batches
             return contents.end
-        # The end of a failed run is taken back: its cause may be mended.
+        # The end of a failed run is taken back: its cause may be fixed.
         writer.truncate(contents.size)
         self.recorded = deque(contents.batches)
         return None
@@ -190,7 +190,7 @@ class Loop:
         self.recorded.clear()
         for batch in earlier:
             self.tell(batch)
-        self.guard("set_state", lambda: set_state(last.state))
+        self.timed_call("set_state", lambda: set_state(last.state))
         self.under_way = [_Group(p.finish, p.first, np.array(p.x)) for p in last.pending]
         heapq.heapify(self.under_way)
         self.end_replay(last)
@@ -215,7 +215,9 @@ class Loop:
             x = self.design[self.asked : self.asked + self.group_size]
         else:
             wanted = min(self.group_size, self.task.budget - self.asked)
-            x = self.guard("ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted))
+            x = self.timed_call(
+                "ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted)
+            )
         if self.real_time:
             duration = 0.0
         elif self.task.workers is not None:
@@ -281,7 +283,7 @@ class Loop:
     def optional(self, name: str) -> dict[str, Any] | None:
         """Call a method that an optimizer may or may not offer, and check that it gives JSON."""
         method = getattr(self.optimizer, name, None)
-        return None if method is None else self.guard(name, lambda: plain_json(method(), name))
+        return None if method is None else self.timed_call(name, lambda: plain_json(method(), name))
 
     def recommendation(self) -> list[float] | None:
         """Ask the optimizer which point it recommends, if it says so."""
@@ -289,7 +291,7 @@ class Loop:
         if recommend is None:
             return None
         space = self.problem.space
-        point = self.guard("recommend", lambda: space.validate(np.asarray(recommend())[None]))
+        point = self.timed_call("recommend", lambda: space.validate(np.asarray(recommend())[None]))
         return [float(value) for value in point[0]]
 
     def tell(self, batch: Batch) -> None:
@@ -299,7 +301,7 @@ class Loop:
         self.seconds_optimizer = self.seconds_processor = 0.0
         points, evaluation = batch.points, batch.evaluation(self.problem.space.num_constraints)
         self.best = _better(self.best, points, evaluation)
-        self.guard("tell", lambda: self.optimizer.tell(points, evaluation))
+        self.timed_call("tell", lambda: self.optimizer.tell(points, evaluation))
         if self.told == len(self.design) and self.all_failed():
             first = next(iter(self.batches[0].messages.values()))
             text = f"{self.task.problem} failed at every point of the initial design: {first}"
@@ -326,7 +328,7 @@ class Loop:
             )
         return space.validate(space.snap(x))
 
-    def guard(self, what: str, call: Callable[[], T]) -> T:
+    def timed_call(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""
         start, processor_start = time.perf_counter(), time.process_time()
         try:

@@ -31,7 +31,7 @@ class RowTexts(NamedTuple):
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Write a number with so many digits (whole ones are kept), and what is missing as NA.
+    """Write a number with `digits` digits (whole ones are kept), and what is missing as NA.
 
     A larger number never looks smaller: an interval written so contains what it contained.
     """

@@ -251,7 +251,7 @@ def _row(
 
 
 def rounded(value: float, digits: int = DIGITS) -> float:
-    """Round a finite number to so many digits, -0 to 0."""
+    """Round a finite number to `digits` digits, -0 to 0."""
     return float(f"{value:.{digits}g}") + 0.0
 
 

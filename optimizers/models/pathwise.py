@@ -29,12 +29,12 @@ from cbo_suite.protocols import Array
 # Shape (and rate) of the gamma law behind the Matern-5/2 spectrum, and the shape of the law with
 # heavier tails. Of 1.5, 1, 0.5 and 0.25 this one was best or close to it in every trust region.
 SHAPE, TAIL_SHAPE = 2.5, 1.0
-# With so many frequencies (each has a sine and a cosine) the measure above was below 0.08, so the
+# With these frequencies (each has a sine and a cosine) the measure above was below 0.08, so the
 # excess kurtosis of a draw is below 3 * 0.08^2 = 0.02.
 NUM_FREQUENCIES = 2048
 # Features of one block of candidates stay in a core's cache.
 BLOCK_ELEMENTS = 1 << 18
-# So many candidates are drawn at once, for whoever wants to know what the values are like.
+# This number of candidates is drawn at once, for whoever wants to know what the values are like.
 FIRST_DRAWN = 256
 
 

@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 MOST_DENSE_BYTES = 4e9
 # Steps of a fit, and the gain in nats below which it ends.
 FIT_STEPS, FIT_TOLERANCE = 40, 0.02
-# Number of models times cube of the number of data from which fits are dear: they begin where the
-# last one ended, end sooner, and wait until the data grew by a factor. In between only the Cholesky
-# factors are extended.
+# Number of models times cube of the number of data from which fits are expensive: they begin where
+# the last one ended, end sooner, and wait until the data grew by a factor. In between only the
+# Cholesky factors are extended.
 EXPENSIVE = 1e8
 DEAR_STEPS, DEAR_TOLERANCE = 8, 0.5
-# A dear fit that knows nothing: steps with half of the data in single precision, then with all in
-# full. On three sets (130 and 500 data of the vehicle, 500 of Keane 30D) models ended 4 to 6 nats
-# from their maximum in the mean, against 3 to 7 after eight steps with all data, in half the time.
+# An expensive fit that knows nothing: steps with half of the data in single precision, then with
+# all in full. On three sets (130 and 500 data of the vehicle, 500 of Keane 30D) models ended 4 to 6
+# nats from their maximum in the mean, against 3 to 7 after eight steps with all data, in half the
+# time.
 ROUGH_STEPS, FINAL_STEPS = 12, 3
 REFIT_GROWTH = 1.1
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
@@ -275,7 +276,7 @@ class Surrogate:
 
 
 def _keops_or_dense(size: int) -> str:
-    """The kind of models whose Cholesky factors would take so many bytes: a run is not to end."""
+    """The kind of models whose Cholesky factors take `size` bytes: no run ends for that."""
     try:
         load_keops()
     except MissingExtra as missing:
@@ -290,7 +291,7 @@ def _keops_or_dense(size: int) -> str:
 
 
 def _dear(count: int, varying: list[int]) -> bool:
-    """Whether one step of a fit to so many data takes long."""
+    """Whether one step of a fit to `count` data takes long."""
     return len(varying) * count**3 >= EXPENSIVE
 
 

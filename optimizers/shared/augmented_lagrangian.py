@@ -18,7 +18,7 @@ import numpy as np
 
 from cbo_suite.protocols import Array, BoolArray
 
-# Among so many first points the automatic penalty parameter looks for a feasible one.
+# Among this number of first points the automatic penalty parameter looks for a feasible one.
 FIRST_POINTS = 10
 # Halving it at every violation comes to an end here.
 SMALLEST_PENALTY = 1e-12
@@ -72,7 +72,7 @@ class Multipliers:
 
 
 def automatic_penalty(objective: Array, constraints: Array) -> float:
-    """A penalty parameter that makes the least violation as dear as the objective.
+    """A penalty parameter that makes the least violation cost as much as the objective.
 
     It is the least sum of squared violations of an infeasible point over twice the magnitude of
     the objective: that of the best feasible one of the first points, else the median. Without an

@@ -79,7 +79,7 @@ class Slack(GlobalOptimizer):
         )
         self._transform = Transform(transformed, transformed)
         self._exact, self._mean_slack = ei == "exact", slack == "mean"
-        # Units of objective and constraints, and multipliers after so many results.
+        # Units of objective and constraints, and multipliers after this number of results.
         self._units: Array | None = None
         self._multipliers = Multipliers(np.ones(space.num_constraints), 0.5)
         self._updated_at = 0

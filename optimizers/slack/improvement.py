@@ -28,7 +28,7 @@ ComplexArray = NDArray[np.complex128]
 BLOCK_ELEMENTS = 1 << 20
 # The series covers the law from the objective's deviations below its least value ...
 LEFT_DEVIATIONS = 10.0
-# ... to so many deviations of the sum above its mean; squares have long tails.
+# ... to this number of deviations of the sum above its mean; squares have long tails.
 RIGHT_DEVIATIONS = 30.0
 # Its terms end where the characteristic function of the objective has fallen to about 1e-10.
 LAST_FREQUENCY = 7.0

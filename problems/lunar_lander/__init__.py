@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 SUCCESS = 200.0  # [SCBO]
 HEURISTIC = (0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05)  # [Gymnasium]
-FILM_STEP = 4  # one frame in so many steps of an animation, which plays in real time
+FILM_STEP = 4  # one frame in this number of steps of an animation, which plays in real time
 CAPTION = 36  # pixels below a frame
 STRIP = (4, 2)  # columns and rows of frames in a strip
 

@@ -94,7 +94,7 @@ def fly(weights: Sequence[float], terrain: int) -> float:
 
 
 def film(weights: Sequence[float], terrain: int, every: int) -> list[Frame]:
-    """Return pictures of a flight: of the first, then of every so many steps, and of the last."""
+    """Return pictures of a flight: of the first, then of every `every` steps, and of the last."""
     # pygame greets on import, which is not what the caller wants to print.
     with contextlib.redirect_stdout(io.StringIO()):
         environment = simulator().LunarLander(render_mode="rgb_array")

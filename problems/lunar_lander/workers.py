@@ -30,7 +30,7 @@ Flight = tuple[Sequence[float], int]
 SERVE = "from cbo_suite.problems.lunar_lander.workers import serve; serve()"
 REQUEST = Struct("=12dq")
 REPLY = Struct("=d")
-# A worker takes as long to start as some 50 flights; until so many were flown it would not pay.
+# A worker takes as long to start as some 50 flights; until this number were flown it would not pay.
 START_UP_FLIGHTS = 100
 
 

@@ -58,7 +58,7 @@ FINALS = Path(__file__).with_name("botorch_finals.json")
 # Iterations of ours this near to one of the rival's are averaged, for q = 1.
 WINDOW = 5
 VEHICLE_DATA, VEHICLE_KNOWN, VEHICLE_BATCH = 500, 450, 10
-# The rival is timed on about so many of the 69 models, unless asked in full.
+# The rival is timed on about this number of the 69 models, unless asked in full.
 VEHICLE_SAMPLE = 5
 
 
@@ -260,7 +260,7 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--full", action="store_true", help="extrapolate nothing (takes hours)")
     parser.add_argument(
-        "--quality", type=int, default=0, metavar="SEEDS", help="whole runs of so many seeds"
+        "--quality", type=int, default=0, metavar="SEEDS", help="whole runs of this number of seeds"
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here too")

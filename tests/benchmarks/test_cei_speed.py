@@ -70,7 +70,7 @@ def test_cei_beside_scbo(
     rounds: int,
     limit: float,
 ) -> None:
-    """An iteration of cEI takes at most so many times as long as one of SCBO, in turns."""
+    """An iteration of cEI takes at most `limit` times as long as one of SCBO, in turns."""
     problem = Problem(dim, m)
     rivals = {name: begin(name, problem, n, batch_size) for name in ("cei", "scbo")}
 

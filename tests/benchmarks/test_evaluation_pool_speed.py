@@ -14,7 +14,7 @@ POINTS = 60
 
 
 def seconds_for(processes):
-    """Evaluate points that take a while on so many processes that are ready."""
+    """Evaluate points that take a while on `processes` processes that are ready."""
     pool = EvaluationPool(Disc(pause=PAUSE), 1, processes, timeout=60.0)
     try:
         pool.start(0, np.zeros((processes, 2)))

@@ -14,7 +14,7 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.campaign import Campaign, run_tasks
 from cbo_suite.campaign.condense import write_campaign_records
-from cbo_suite.campaign.leases import Claim, machine_name
+from cbo_suite.campaign.leases import Lease, machine_name
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
 from cbo_suite.errors import InvalidTask, UnknownId
@@ -183,7 +183,7 @@ def test_a_run_killed_after_its_end_is_complete(tmp_path: Path) -> None:
     assert not campaign.failed
 
 
-def test_stopping_leaves_nothing_claimed_and_nothing_failed(tmp_path: Path) -> None:
+def test_stopping_leaves_no_lease_and_nothing_failed(tmp_path: Path) -> None:
     """What was under way is to be run again; the engine is closed."""
     tasks = small_tasks()
     engine = Scripted(size=2)
@@ -206,10 +206,10 @@ def test_stopping_leaves_nothing_claimed_and_nothing_failed(tmp_path: Path) -> N
 
 
 def test_a_campaign_waits_for_others_and_counts_what_they_did(tmp_path: Path) -> None:
-    """A task that another has claimed is left alone; once it is done, it is done."""
+    """A task that another holds is left alone; once it is done, it is done."""
     tasks = small_tasks()[:2]
     other = Store(tmp_path)
-    assert other.claims.take(other.claim_path(tasks[0]))
+    assert other.leases.take(other.lease_path(tasks[0]))
     campaign = Campaign(tasks, Store(tmp_path))
     ticks = []
 
@@ -218,7 +218,7 @@ def test_a_campaign_waits_for_others_and_counts_what_they_did(tmp_path: Path) ->
         if len(ticks) == 3:
             task = tasks[0]
             cbo.run("toy-2d-v1", task.optimizer, budget=15, n_init=5, journal=other.journal(task))
-            other.claims.release(other.claim_path(task))
+            other.leases.release(other.lease_path(task))
 
     engine = Scripted("failed")
     outcomes = list(campaign.run(engine, on_tick=finish_other))
@@ -228,13 +228,13 @@ def test_a_campaign_waits_for_others_and_counts_what_they_did(tmp_path: Path) ->
     assert not campaign.waiting
 
 
-def test_claims_of_the_dead_on_done_tasks_are_removed(tmp_path: Path) -> None:
+def test_leases_of_the_dead_on_done_tasks_are_removed(tmp_path: Path) -> None:
     """Killed between the end of a run and its release, a campaign leaves no trace for long."""
     tasks = small_tasks()[:2]
     store = Store(tmp_path)
     cbo.run("toy-2d-v1", "random-search", budget=15, n_init=5, journal=store.journal(tasks[0]))
-    dead = Claim("someone", machine_name(), 2**22 + 1, "1")
-    store.claim_path(tasks[0]).write_bytes(msgspec.json.encode(dead))
+    dead = Lease("someone", machine_name(), 2**22 + 1, "1")
+    store.lease_path(tasks[0]).write_bytes(msgspec.json.encode(dead))
     list(Campaign(tasks, store).run(Scripted("failed")))
     assert not list(tmp_path.rglob("*.claim"))
 
@@ -244,12 +244,12 @@ def test_what_others_took_over_is_let_go(tmp_path: Path) -> None:
     [task] = small_tasks()[:1]
     store = Store(tmp_path, patience=0.5)
     campaign, engine = Campaign([task], store), Scripted()
-    other = msgspec.json.encode(Claim("someone", "another machine", 1, "1"))
+    other = msgspec.json.encode(Lease("someone", "another machine", 1, "1"))
     given_up = []
 
     def intervene() -> None:
-        if not engine.stopped and store.claim_path(task).read_bytes() != other:
-            store.claim_path(task).write_bytes(other)
+        if not engine.stopped and store.lease_path(task).read_bytes() != other:
+            store.lease_path(task).write_bytes(other)
         if engine.stopped and not campaign.running:
             given_up.append(task in campaign.waiting)
         if engine.stopped and campaign.running:

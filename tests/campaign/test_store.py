@@ -1,4 +1,4 @@
-"""The folder of a campaign: claims that nobody has twice, and what files say of a run."""
+"""The folder of a campaign: leases that nobody has twice, and what files say of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import cbo_suite as cbo
-from cbo_suite.campaign.leases import Claim, Claims, machine_name, started
+from cbo_suite.campaign.leases import Lease, Leases, machine_name, started
 from cbo_suite.campaign.store import Store, journal_ends
 from cbo_suite.engines import Outcome
 from cbo_suite.errors import InvalidTask, StoreNotWritten
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Lin
 TASK = Task("toy-2d-v1", "random-search", 12, 1, 5, 0)
 
 
-def claim_of(path: Path, **changes: object) -> None:
-    """Write a claim as another campaign would."""
-    claim = Claim("someone", "another machine", 1, "1")
-    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(claim, **changes)))
+def lease_of(path: Path, **changes: object) -> None:
+    """Write a lease as another campaign would."""
+    lease = Lease("someone", "another machine", 1, "1")
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(lease, **changes)))
 
 
-def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
-    """Two campaigns, one claim."""
+def test_a_lease_is_taken_once_and_given_back(tmp_path: Path) -> None:
+    """Two campaigns, one lease."""
     path = tmp_path / "0.claim"
-    one, two = Claims(tmp_path), Claims(tmp_path)
+    one, two = Leases(tmp_path), Leases(tmp_path)
     assert one.take(path)
     assert not two.take(path)
     assert two.is_alive(path)
@@ -49,21 +49,21 @@ def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
 
 
 def take_all(folder: str, count: int, barrier: Barrier, results: object) -> None:
-    """Take as many claims as possible, at the same time as others."""
-    claims = Claims(Path(folder))
+    """Take as many leases as possible, at the same time as others."""
+    leases = Leases(Path(folder))
     barrier.wait()
-    mine = [number for number in range(count) if claims.take(Path(folder) / f"{number}.claim")]
+    mine = [number for number in range(count) if leases.take(Path(folder) / f"{number}.claim")]
     results.put(mine)  # type: ignore[attr-defined]
     barrier.wait()  # nobody dies before all have tried
-    claims.close()
+    leases.close()
 
 
 @pytest.mark.parametrize("dead", [False, True])
-def test_every_claim_has_one_owner(dead: bool, tmp_path: Path) -> None:
-    """Four processes race for 100 claims, new ones or those of a dead campaign."""
+def test_every_lease_has_one_owner(dead: bool, tmp_path: Path) -> None:
+    """Four processes race for 100 leases, new ones or those of a dead campaign."""
     if dead:
         for number in range(100):
-            claim_of(tmp_path / f"{number}.claim", machine=machine_name(), process=2**22 + 1)
+            lease_of(tmp_path / f"{number}.claim", machine=machine_name(), process=2**22 + 1)
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(4), context.Queue()
     racers = [
@@ -79,74 +79,74 @@ def test_every_claim_has_one_owner(dead: bool, tmp_path: Path) -> None:
 
 
 def test_a_dead_process_of_this_machine_is_dead_at_once(tmp_path: Path) -> None:
-    """Its claim is taken over without waiting; one of a living process never is."""
+    """Its lease is taken over without waiting; one of a living process never is."""
     path = tmp_path / "0.claim"
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    claim_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
+    lease_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
     os.utime(path, (1.0, 1.0))
-    claims = Claims(tmp_path, patience=0.01)
-    assert not claims.take(path)
+    leases = Leases(tmp_path, patience=0.01)
+    assert not leases.take(path)
     # The same id with another start is another process.
-    claim_of(path, machine=machine_name(), process=sleeper.pid, started="1")
-    assert claims.take(path) == Path("/proc/self").exists()
-    claims.release(path)
-    claim_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
+    lease_of(path, machine=machine_name(), process=sleeper.pid, started="1")
+    assert leases.take(path) == Path("/proc/self").exists()
+    leases.release(path)
+    lease_of(path, machine=machine_name(), process=sleeper.pid, started=started(sleeper.pid))
     sleeper.communicate(b"\n")
-    assert claims.take(path)
-    claims.close()
+    assert leases.take(path)
+    leases.close()
 
 
 def test_a_dead_machine_is_dead_after_a_while(tmp_path: Path) -> None:
-    """Not while its claim is renewed, and not before the patience is over."""
+    """Not while its lease is renewed, and not before the patience is over."""
     path = tmp_path / "0.claim"
-    claim_of(path)
-    claims = Claims(tmp_path, patience=60.0)
+    lease_of(path)
+    leases = Leases(tmp_path, patience=60.0)
     now = time.time()
     os.utime(path, (now - 55.0, now - 55.0))
-    assert not claims.take(path)
+    assert not leases.take(path)
     os.utime(path, (now - 65.0, now - 65.0))
-    assert claims.take(path)
-    claims.close()
+    assert leases.take(path)
+    leases.close()
 
 
-def test_a_claim_cut_off_in_writing_is_respected_for_a_while(tmp_path: Path) -> None:
+def test_a_lease_cut_off_in_writing_is_respected_for_a_while(tmp_path: Path) -> None:
     """Nobody knows whose it is, so its age decides."""
     path = tmp_path / "0.claim"
     path.write_bytes(b'{"owner":"some')
-    claims = Claims(tmp_path)
-    assert not claims.take(path)
+    leases = Leases(tmp_path)
+    assert not leases.take(path)
     os.utime(path, (1.0, 1.0))
-    assert claims.take(path)
-    claims.close()
+    assert leases.take(path)
+    leases.close()
 
 
-def test_claims_are_renewed_and_losses_noticed(tmp_path: Path) -> None:
+def test_leases_are_renewed_and_losses_noticed(tmp_path: Path) -> None:
     """The time of the file goes on; when another has taken over, the owner learns of it."""
     path = tmp_path / "0.claim"
-    claims = Claims(tmp_path, patience=0.3)
-    assert claims.take(path)
+    leases = Leases(tmp_path, patience=0.3)
+    assert leases.take(path)
     os.utime(path, (1.0, 1.0))
     deadline = time.monotonic() + 20
     while path.stat().st_mtime < 2.0 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert path.stat().st_mtime > 2.0
-    assert claims.lost() == set()
-    claim_of(path)
-    while not claims.lost() and time.monotonic() < deadline:
+    assert leases.lost() == set()
+    lease_of(path)
+    while not leases.lost() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert claims.lost() == {path}
-    claims.release(path)
-    assert claims.lost() == set()
+    assert leases.lost() == {path}
+    leases.release(path)
+    assert leases.lost() == set()
     assert path.exists()  # it belongs to another
-    claims.close()
+    leases.close()
 
 
-def test_a_claim_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_lease_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     """A file where a folder should be."""
     (tmp_path / "toy-2d-v1").write_text("")
     store = Store(tmp_path)
     with pytest.raises(StoreNotWritten, match=r"cannot write .*0\.claim: .*intact"):
-        store.claims.take(store.claim_path(TASK))
+        store.leases.take(store.lease_path(TASK))
 
 
 def test_the_states_of_a_run(tmp_path: Path) -> None:

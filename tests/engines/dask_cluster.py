@@ -36,7 +36,7 @@ class Cluster:
         return self._start("worker", *local, *options)
 
     def wait_for_workers(self, count: int) -> None:
-        """Wait until so many workers are there."""
+        """Wait until `count` workers are there."""
         from distributed import Client
 
         with Client(self.address, set_as_default=False) as client:

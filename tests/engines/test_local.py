@@ -30,7 +30,7 @@ def job_of(folder: Path, optimizer: str = "random-search", budget: int = 12, **m
 
 
 def outcomes_of(engine: Engine, count: int) -> list[Outcome]:
-    """Wait for so many outcomes."""
+    """Wait for `count` outcomes."""
     found: list[Outcome] = []
     deadline = time.monotonic() + 120
     while len(found) < count:

@@ -51,7 +51,7 @@ def local_engine(folder, jobs=2):
 
 
 def outcomes_of(engine, count, limit=120.0):
-    """Wait for so many outcomes."""
+    """Wait for `count` outcomes."""
     outcomes = []
     deadline = time.monotonic() + limit
     while len(outcomes) < count and time.monotonic() < deadline:

@@ -16,7 +16,7 @@ FULL = os.environ.get("CBO_FAULTS") == "full"
 
 
 def survivors(processes: Iterable[int], seconds: float = 5.0) -> list[int]:
-    """Return which processes still live after so many seconds; as soon as none does, none."""
+    """Return which processes still live after `seconds`; as soon as none does, none."""
     deadline = time.monotonic() + seconds
     left = [process for process in processes if started(process)]
     while left and time.monotonic() < deadline:

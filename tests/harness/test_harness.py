@@ -274,7 +274,7 @@ def test_an_optimizer_that_raises_in_tell_or_in_its_constructor_fails():
         cbo.run(Disc(), Hill, budget=12, options={"nonsense": 1})
 
 
-def test_a_failed_run_goes_on_once_the_optimizer_is_mended(tmp_path):
+def test_a_failed_run_goes_on_once_the_optimizer_is_fixed(tmp_path):
     """The journal of a failed run resumes where it failed."""
     path = tmp_path / "run.jsonl"
     broken = {"now": True}

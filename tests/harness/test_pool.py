@@ -58,7 +58,7 @@ def alive(pids):
 
 
 def gone(pids, seconds=5.0):
-    """Tell whether all of these processes end within so many seconds."""
+    """Tell whether all of these processes end within `seconds`."""
     limit = time.monotonic() + seconds
     while alive(pids) and time.monotonic() < limit:
         time.sleep(0.05)

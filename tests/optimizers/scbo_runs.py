@@ -50,7 +50,7 @@ def begun(evaluate: Evaluate = bowl, count: int = 6, **options: Any) -> SCBO:
 
 
 def advance(optimizer: SCBO, rounds: int, n: int = 1, evaluate: Evaluate = bowl) -> list[Array]:
-    """Ask, evaluate and tell so many times."""
+    """Ask, evaluate and tell, `rounds` times."""
     asked = []
     for _ in range(rounds):
         x = optimizer.ask(n)

@@ -34,7 +34,7 @@ class Case:
     """Gaussian objective and constraints at one point, multipliers, and a value to improve on."""
 
     def __init__(self, m: int, seed: int, count: int = 2_000_000) -> None:
-        """Draw the case and so many values of objective and constraints."""
+        """Draw the case and `count` values of objective and constraints."""
         random = np.random.default_rng(seed)
         self.mean = random.normal(size=(1 + m, 1))
         self.deviation = np.exp(random.normal(-0.5, 0.7, size=(1 + m, 1)))

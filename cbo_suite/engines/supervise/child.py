@@ -26,7 +26,7 @@ from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
 
 # A run reports how far it is no more often than this.
 REPORT_SECONDS = 0.5
-# So long a run waits for its journal: what is left of a killed campaign may still hold it.
+# A run waits this long for its journal: what is left of a killed campaign may still hold it.
 LOCK_SECONDS = 5.0
 # What libraries say, in errors of other kinds than MemoryError, when there is no memory left.
 _NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "out of memory")
@@ -146,7 +146,7 @@ def _best(evaluations: int, objective: float, violation: float) -> dict[str, Any
 
 
 def _limit_memory(memory: int | None) -> None:
-    """Let this process and its children have so many bytes more than it has now."""
+    """Let this process and its children have `memory` bytes more than it has now."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is None:
         return

@@ -157,7 +157,7 @@ class ForkServerClient:
                 self._command({"stop": number})
 
     def wait(self, seconds: float) -> list[Event]:
-        """Return what happened, after so many seconds at most.
+        """Return what happened, after `seconds` at most.
 
         When the process itself has died, all its runs were killed with it; they are among the
         outcomes, and the fork server is of no further use: see `alive`.

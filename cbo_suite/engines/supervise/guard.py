@@ -34,7 +34,7 @@ SWEEP_SECONDS = 1.5  # how long killed processes may take to disappear
 TICK_SECONDS = 0.5  # how often a guard looks whether the fork server still lives
 OUTPUT_BYTES = 4096  # what is kept of a run's output
 REPORT_BYTES = 2**16  # more than this in one line is no report
-LINE_BYTES = 4000  # POSIX writes so much to a pipe in one piece
+LINE_BYTES = 4000  # less is written to a pipe in one piece
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP")
 
 
@@ -130,7 +130,7 @@ class Guard:
             self._listen(min(remaining, TICK_SECONDS))
 
     def _listen(self, seconds: float) -> None:
-        """Read what the run prints and reports, waiting so long for it at most."""
+        """Read what the run prints and reports, waiting `seconds` for it at most."""
         streams = [handle for handle in (self.wake, self.output, self.report) if handle >= 0]
         ready, _, _ = select.select(streams, [], [], seconds)
         if self.wake in ready:

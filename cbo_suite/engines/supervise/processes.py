@@ -1,4 +1,4 @@
-"""Processes and signals: what guards and nurseries need of the system."""
+"""Processes and signals: what guards and the fork server need of the system."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_duplicated_points_without_noise_need_jitter() -> None:
 
 
 def test_jitter_that_changes_predictions_is_announced() -> None:
-    """A matrix that is far from positive definite is mended with a warning."""
+    """A matrix that is far from positive definite is made one, with a warning."""
 
     class Indefinite(Kernel):
         """Not a covariance: correlations above one."""

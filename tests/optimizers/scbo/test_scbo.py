@@ -154,12 +154,12 @@ def test_asked_without_new_data_the_models_stay() -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("dear", [0.0, 1e8], ids=["extended factors", "fits at every ask"])
+@pytest.mark.parametrize("expensive", [0.0, 1e8], ids=["extended factors", "fits at every ask"])
 def test_resumed_runs_go_on_bit_by_bit(
-    cut: int, options: dict[str, Any], dear: float, monkeypatch: pytest.MonkeyPatch
+    cut: int, options: dict[str, Any], expensive: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The data, and the state after an ask, are all that an optimizer needs, also in restarts."""
-    monkeypatch.setattr("cbo_suite.optimizers.models.surrogate.EXPENSIVE", dear)
+    monkeypatch.setattr("cbo_suite.optimizers.models.surrogate.EXPENSIVE", expensive)
 
     def evaluate(x: Array) -> Evaluation:
         return bowl(np.round(x, 1))  # plateaus, so that regions end
