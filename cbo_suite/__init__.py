@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cbo_suite._version import __version__
 
-# In a checkout problems/ and optimizers/ stand beside this folder instead of inside it.
+# In a checkout problems/ and optimizers/ stand beside this folder, which has links to them; where
+# git could not make links, this line does the same.
 if not (Path(__file__).parent / "problems").is_dir():
     __path__.append(str(Path(__file__).parents[1]))
 

@@ -16,19 +16,19 @@ HEAVY = ("torch", "gymnasium", "matplotlib", "pandas", "botorch", "pymoo", "optu
 # the optimizers themselves may need torch.
 IMPORT_CORE = """
 import importlib, pkgutil, sys
-import cbo_suite, cbo_suite.optimizers, cbo_suite.problems
-names = []
-for folders, prefix in (
-    (cbo_suite.__path__[:1], "cbo_suite."),
-    (cbo_suite.problems.__path__, "cbo_suite.problems."),
-):
-    names += [m.name for m in pkgutil.walk_packages(folders, prefix)]
-# Those that need their libraries: dask, submitit.
+import cbo_suite, cbo_suite.optimizers
+# Those that need their libraries: torch, dask, submitit.
 unwanted = ("__main__", "optimizers", "engines.dask", "engines.dask_worker", "engines.slurm")
-for name in names:
-    if not name.endswith(unwanted) and ".optimizers." not in name:
-        importlib.import_module(name)
-print(len(names), *sys.modules)
+count = 0
+todo = [cbo_suite]
+while todo:
+    package = todo.pop()
+    for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if not found.name.endswith(unwanted):
+            module = importlib.import_module(found.name)
+            todo += [module] if found.ispkg else []
+            count += 1
+print(count, *sys.modules)
 """
 
 HELP = """
