@@ -17,13 +17,19 @@ from cbo_suite.protocols import Array, Space
 def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Array:
     """Draw the Latin hypercube of a problem and a seed: the same for every optimizer.
 
+    What of it breaks a known linear constraint is drawn anew, uniformly among allowed points.
+
     Returns:
         Points of the box, shape `(n_init, d)`.
     """
     if n_init == 0:
         return np.empty((0, space.dim))
-    sampler = qmc.LatinHypercube(space.dim, rng=_generator(problem_id, "design", seed))
-    return space.from_unit(sampler.random(n_init))
+    generator = _generator(problem_id, "design", seed)
+    x = space.from_unit(qmc.LatinHypercube(space.dim, rng=generator).random(n_init))
+    outside = ~space.allows(x)
+    if outside.any():
+        x[outside] = space.polytope.sample(int(outside.sum()), generator)
+    return x
 
 
 def virtual_duration(problem_id: str, seed: int, number: int) -> float:

@@ -12,7 +12,6 @@ in the order in which they come; the journal then holds that order, and a resume
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import time
 from collections import deque
@@ -374,8 +373,7 @@ def describe_run(
 ) -> Header:
     """Describe a run for the first line of its journal."""
     space = problem.space
-    box = hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()
-    pinned = {"box": box, **facts}
+    pinned = {"space": space.digest, **facts}
     if hasattr(problem, "executable_sha256"):
         pinned["executable_sha256"] = str(problem.executable_sha256)
     return Header(

@@ -81,7 +81,10 @@ def check_points(
         outside = np.zeros(len(x), dtype=bool)
         if variables == space.dim:
             outside = np.asarray(((x < space.lower) | (x > space.upper)).any(axis=1))
-        if row.facts["box"] != box:
+        # Records before "space" name the bounds alone.
+        if row.facts.get("space", space.digest) != space.digest:
+            complaints.add(row.line, "facts.space", "it was made with another space")
+        elif row.facts.get("box", box) != box:
             complaints.add(row.line, "facts.box", "it was made with another box")
         elif row.x is None and len(row.objective) * space.dim <= MAX_POINT_NUMBERS:
             complaints.add(

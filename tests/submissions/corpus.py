@@ -284,10 +284,10 @@ CORPUS: dict[str, Case] = {
     "direction override in a version": edited(
         lambda record: record["versions"].update({"numpy": "\u202e1.0"}), "field versions: .*print"
     ),
-    "another box": edited(
-        lambda record: record["facts"].update({"box": "0" * 64}), "field facts: it differs"
+    "another space": edited(
+        lambda record: record["facts"].update({"space": "0" * 64}), "field facts: it differs"
     ),
-    "no box": edited(lambda record: record["facts"].clear(), "field facts: .*'box'"),
+    "no space": edited(lambda record: record["facts"].clear(), "field facts: .*'space'"),
     "unsorted improvements": edited(
         lambda record: record["improvements"].reverse(), "field improvements"
     ),

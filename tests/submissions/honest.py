@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -59,11 +58,10 @@ def condensed(
     """Make the record of a run that saw these points and values; the rest is as in another."""
     violation = evaluation.violation
     space = cbo.make_problem(task.problem).space if task.problem != "mopta08-124d-v1" else None
-    bounds = space.lower.tobytes() + space.upper.tobytes() if space is not None else b""
     return msgspec.structs.replace(
         like,
         task=task,
-        facts={"box": hashlib.sha256(bounds).hexdigest()},
+        facts={"space": space.digest if space is not None else "0" * 64},
         objective=to_json_numbers(evaluation.objective),
         violation=to_json_numbers(violation),
         feasible="".join("1" if v == 0 else "0" for v in violation),
