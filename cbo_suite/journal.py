@@ -19,8 +19,7 @@ import numpy as np
 
 from cbo_suite.errors import JournalError, JournalLocked, JournalNotWritten
 from cbo_suite.files import sync_folder
-from cbo_suite.protocols import Array, Evaluation
-from cbo_suite.tasks import Task
+from cbo_suite.protocols import Array, Evaluation, Task
 
 try:
     import fcntl

@@ -1,4 +1,4 @@
-"""The contracts: what a problem is, what an optimizer is, and what they exchange.
+"""The contracts: what a problem is, what an optimizer is, what they exchange, and what a run is.
 
 Everything is minimised; a point is feasible when every constraint value is at most zero; points
 are always float64 arrays of shape `(n, d)`. One-letter names follow the mathematics: `x` points,
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from cbo_suite.errors import InvalidTask
@@ -134,6 +135,61 @@ class Optimizer(Protocol):
         """Take in results: any subset, in any order, also points that were never asked."""
 
 
+class RunProtocol(NamedTuple):
+    """How long and how parallel a problem is run.
+
+    Attributes:
+        budget: Number of evaluations, the initial design among them.
+        batch_size: Number of points evaluated side by side.
+        n_init: Number of points of the initial Latin hypercube design.
+    """
+
+    budget: int
+    batch_size: int
+    n_init: int
+
+
+# For a problem that declares none: room for a model before the first proposal.
+DEFAULT_PROTOCOL = RunProtocol(budget=100, batch_size=1, n_init=10)
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run to be made; two runs of equal tasks give equal results.
+
+    Attributes:
+        problem: Versioned id of the problem.
+        optimizer: Id of the optimizer.
+        budget: Number of evaluations, the initial design among them.
+        batch_size: Number of points asked, evaluated and told together.
+        n_init: Number of points of the initial design.
+        seed: Whole number >= 0: fixes the design and the optimizer.
+        workers: None for batches; k for k asynchronous workers, one point each.
+    """
+
+    problem: str
+    optimizer: str
+    budget: int
+    batch_size: int
+    n_init: int
+    seed: int
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run; take whole numbers of NumPy for Python's own."""
+        for name, least in (("budget", 1), ("batch_size", 1), ("n_init", 0), ("seed", 0)):
+            msgspec.structs.force_setattr(
+                self, name, whole_number(name, getattr(self, name), least)
+            )
+        if self.workers is not None:
+            workers = whole_number("workers", self.workers, 1)
+            msgspec.structs.force_setattr(self, "workers", workers)
+
+    @property
+    def name(self) -> str:
+        """A short name, fit for a file: problem, optimizer and seed."""
+        return f"{self.problem}/{self.optimizer}/{self.seed}"
+
+
 class ProblemEntry(NamedTuple):
     """A row of the table of problems: enough to list the problem without importing it.
 
@@ -142,16 +198,20 @@ class ProblemEntry(NamedTuple):
         dim: Number of variables.
         num_constraints: Number of constraints.
         title: One line that says what it is.
+        protocol: How long and how parallel it is run.
         extra: The optional extra it needs, "" for none.
         options: Keyword arguments for the factory.
+        seconds: What one evaluation takes, roughly, on one core of 2024.
     """
 
     target: str
     dim: int
     num_constraints: int
     title: str
+    protocol: RunProtocol
     extra: str = ""
     options: Mapping[str, Any] = {}
+    seconds: float = 1e-4
 
 
 class OptimizerEntry(NamedTuple):

@@ -22,8 +22,7 @@ import numpy as np
 from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.journal import Contents, Number, digest, gather, to_json_numbers
-from cbo_suite.protocols import Array, Evaluation
-from cbo_suite.tasks import Task
+from cbo_suite.protocols import Array, Evaluation, Task
 
 SCHEMA: Literal[1] = 1
 MAX_EVALUATIONS = 1_000_000

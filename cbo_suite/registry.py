@@ -15,14 +15,16 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, TypeVar, cast
 
-from cbo_suite.errors import CboError, DuplicateId, MissingExtra, UnknownId
+from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.protocols import (
+    DEFAULT_PROTOCOL,
     ConstrainedProblem,
     Optimizer,
     OptimizerEntry,
     ProblemEntry,
+    RunProtocol,
     Space,
 )
 
@@ -43,6 +45,7 @@ class ProblemInfo(NamedTuple):
         title: One line that says what it is.
         extra: The optional extra it needs, "" for none.
         package: The distribution that registers it.
+        seconds: What one evaluation takes, roughly, None where another package does not say.
     """
 
     id: str
@@ -51,6 +54,7 @@ class ProblemInfo(NamedTuple):
     title: str
     extra: str
     package: str
+    seconds: float | None = None
 
 
 class OptimizerInfo(NamedTuple):
@@ -79,12 +83,16 @@ class _Row(NamedTuple):
     package: str
     dim: int | None = None
     num_constraints: int | None = None
+    protocol: RunProtocol | None = None
+    seconds: float | None = None
 
 
 def list_problems() -> list[ProblemInfo]:
     """List every registered problem, ours first, without importing any."""
     return [
-        ProblemInfo(id_, row.dim, row.num_constraints, row.title, row.extra, row.package)
+        ProblemInfo(
+            id_, row.dim, row.num_constraints, row.title, row.extra, row.package, row.seconds
+        )
         for id_, row in _problems().items()
     ]
 
@@ -169,6 +177,39 @@ def resolve_problem_id(id: str) -> str:
     return max(versions, key=lambda name: int(name.rpartition("-v")[2]))
 
 
+def protocol_of(problem: str | ConstrainedProblem) -> RunProtocol:
+    """Return how long and how parallel a problem is run.
+
+    The table says it of ours. Others declare it as their attribute `protocol`, on the class or on
+    what it makes; those that declare nothing are run at the default.
+
+    Args:
+        problem: A full id, or a problem that need not be registered.
+
+    Raises:
+        UnknownId: No problem has this id; the message suggests near ones.
+        InvalidTask: What is declared is no protocol.
+    """
+    id_ = problem if isinstance(problem, str) else problem.id
+    row = _problems().get(id_)
+    if row is not None and row.protocol is not None:
+        return row.protocol
+    source: object = problem
+    if isinstance(problem, str):
+        if row is None:
+            raise UnknownId(_unknown("problem", id_, _problems()))
+        source = _load(id_, row)
+        if not hasattr(source, "protocol"):
+            source = make_problem(id_)
+    declared = getattr(source, "protocol", DEFAULT_PROTOCOL)
+    if not isinstance(declared, RunProtocol):
+        raise InvalidTask(
+            f"{id_} declares the protocol {declared!r}: it must be a "
+            "cbo_suite.protocols.RunProtocol of budget, batch_size and n_init"
+        )
+    return declared
+
+
 def _unknown(kind: str, id: str, known: Iterable[str]) -> str:
     """Say that an id is unknown, and what may have been meant."""
     names = list(known)
@@ -180,20 +221,14 @@ def _unknown(kind: str, id: str, known: Iterable[str]) -> str:
 @cache
 def _problems() -> dict[str, _Row]:
     """Gather our problems and those of other packages."""
-    own = {
-        id_: _Row(e.target, e.title, e.extra, e.options, OWN_PACKAGE, e.dim, e.num_constraints)
-        for id_, e in PROBLEMS.items()
-    }
+    own = {id_: _Row(package=OWN_PACKAGE, **entry._asdict()) for id_, entry in PROBLEMS.items()}
     return _with_entry_points(own, "cbo_suite.problems", _PROBLEM_ID, "toy-2d-v1")
 
 
 @cache
 def _optimizers() -> dict[str, _Row]:
     """Gather our optimizers and those of other packages."""
-    own = {
-        id_: _Row(e.target, e.title, e.extra, e.options, OWN_PACKAGE)
-        for id_, e in OPTIMIZERS.items()
-    }
+    own = {id_: _Row(package=OWN_PACKAGE, **entry._asdict()) for id_, entry in OPTIMIZERS.items()}
     return _with_entry_points(own, "cbo_suite.optimizers", _OPTIMIZER_ID, "my-optimizer")
 
 

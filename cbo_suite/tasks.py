@@ -1,7 +1,6 @@
-"""What is run: a task is one problem, one optimizer, one seed; a suite is a named list of tasks.
+"""What is planned: a task is one problem, one optimizer, one seed; a suite is a set of tasks.
 
-The budgets, batch sizes and initial designs are those of the SCBO paper (Eriksson and Poloczek,
-2021); where its text gives none the comment says so.
+Each problem is run at its own protocol, which the registry knows.
 """
 
 from __future__ import annotations
@@ -14,87 +13,26 @@ from typing import NamedTuple
 import msgspec
 
 from cbo_suite.errors import InvalidTask, UnknownId
-from cbo_suite.protocols import whole_number
+from cbo_suite.protocols import Task
+from cbo_suite.registry import protocol_of
 
-
-class Protocol(NamedTuple):
-    """How long and how parallel a problem is run.
-
-    Attributes:
-        budget: Number of evaluations, the initial design among them.
-        batch_size: Number of points evaluated side by side.
-        n_init: Number of points of the initial Latin hypercube design.
-    """
-
-    budget: int
-    batch_size: int
-    n_init: int
-
-
-PAPER: dict[str, Protocol] = {
-    "tension-string-3d-v1": Protocol(100, 1, 10),
-    "pressure-vessel-4d-v1": Protocol(100, 1, 10),
-    "welded-beam-4d-v1": Protocol(100, 1, 10),
-    "speed-reducer-7d-v1": Protocol(100, 1, 10),
-    "ackley-10d-v1": Protocol(200, 1, 10),
-    "keane-30d-v1": Protocol(1000, 50, 100),  # the budget is ours, the text gives none
-    "lunar-lander-m10-v1": Protocol(1000, 50, 50),
-    "lunar-lander-m30-v1": Protocol(1000, 50, 50),
-    "lunar-lander-m50-v1": Protocol(1000, 50, 50),
-    "rover-60d-v1": Protocol(5000, 100, 100),
-    "rover-60d-alt-v1": Protocol(5000, 100, 100),
-    "mopta08-124d-v1": Protocol(2000, 10, 130),
-    "vehicle-124d-v1": Protocol(2000, 10, 130),  # not in the paper: as its vehicle problem
-    "toy-2d-v1": Protocol(100, 1, 10),  # the budget is ours, the text gives none
-    "rosenbrock-5d-v1": Protocol(100, 1, 10),  # the budget is ours, the text gives none
-}
-
-# For a problem of the user's own: room for a model before the first proposal.
-DEFAULT = Protocol(budget=100, batch_size=1, n_init=10)
-
-
-class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run to be made; two runs of equal tasks give equal results.
-
-    Attributes:
-        problem: Versioned id of the problem.
-        optimizer: Id of the optimizer.
-        budget: Number of evaluations, the initial design among them.
-        batch_size: Number of points asked, evaluated and told together.
-        n_init: Number of points of the initial design.
-        seed: Whole number >= 0: fixes the design and the optimizer.
-        workers: None for batches; k for k asynchronous workers, one point each.
-    """
-
-    problem: str
-    optimizer: str
-    budget: int
-    batch_size: int
-    n_init: int
-    seed: int
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no run; take whole numbers of NumPy for Python's own."""
-        for name, least in (("budget", 1), ("batch_size", 1), ("n_init", 0), ("seed", 0)):
-            msgspec.structs.force_setattr(
-                self, name, whole_number(name, getattr(self, name), least)
-            )
-        if self.workers is not None:
-            workers = whole_number("workers", self.workers, 1)
-            msgspec.structs.force_setattr(self, "workers", workers)
-
-    @property
-    def name(self) -> str:
-        """A short name, fit for a file: problem, optimizer and seed."""
-        return f"{self.problem}/{self.optimizer}/{self.seed}"
+__all__ = [
+    "SUITES",
+    "Block",
+    "Suite",
+    "Task",
+    "change_task",
+    "get_suite",
+    "make_tasks",
+    "shard",
+]
 
 
 class Block(NamedTuple):
     """A part of a suite: every one of its problems with every one of its optimizers.
 
     Attributes:
-        problems: Ids of the problems, each run at the paper's protocol.
+        problems: Ids of the problems, each run at its protocol.
         optimizers: Ids of the optimizers.
     """
 
@@ -207,15 +145,10 @@ def get_suite(name: str) -> Suite:
     return SUITES[name]
 
 
-def protocol_of(problem_id: str) -> Protocol:
-    """Return the paper's protocol of a problem, or the default of problems it does not have."""
-    return PAPER.get(problem_id, DEFAULT)
-
-
 def make_tasks(
     problems: Iterable[str], optimizers: Iterable[str], seeds: Iterable[int], **changes: int | None
 ) -> list[Task]:
-    """Combine problems, by their full ids, with optimizers and seeds at the paper's protocol.
+    """Combine problems, by their full ids, with optimizers and seeds at their protocols.
 
     Args:
         problems: Full ids of problems.

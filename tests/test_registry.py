@@ -10,14 +10,22 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cbo_suite as cbo
 from cbo_suite import registry
-from cbo_suite.errors import CboError, DuplicateId, MissingExtra, UnknownId
+from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.problems import PROBLEMS
-from cbo_suite.protocols import OptimizerEntry, ProblemEntry
+from cbo_suite.protocols import (
+    DEFAULT_PROTOCOL,
+    Array,
+    Evaluation,
+    OptimizerEntry,
+    ProblemEntry,
+    RunProtocol,
+)
 
 
 @pytest.mark.parametrize("id_", PROBLEMS)
@@ -95,6 +103,42 @@ def test_a_target_that_does_not_exist_names_its_package(monkeypatch):
     monkeypatch.setattr(registry, "_problems", lambda: {"some-1d-v1": row})
     with pytest.raises(CboError, match="some-1d-v1 of package their-package points to"):
         cbo.make_problem("some-1d-v1")
+
+
+class Mine:
+    """A problem of a user, which declares how it is run."""
+
+    id = "mine-1d-v1"
+    space = cbo.Space([0.0], [1.0])
+    protocol = RunProtocol(40, 2, 6)
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """Evaluate the first variable."""
+        return Evaluation(x[:, 0], np.empty((len(x), 0)))
+
+
+def make_mine() -> Mine:
+    """Make it, as the factory of an entry point does."""
+    return Mine()
+
+
+def test_the_protocol_of_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours stands in the table; others declare it on the class or on what a factory makes."""
+    rows = dict(registry._problems())
+    for name in ("Mine", "make_mine"):
+        id_ = f"{name.lower().replace('_', '-')}-1d-v1"
+        rows[id_] = registry._Row(f"{__name__}:{name}", "", "", {}, "their-package")
+    monkeypatch.setattr(registry, "_problems", lambda: rows)
+    assert registry.protocol_of("ackley-10d-v1") == (200, 1, 10)
+    assert registry.protocol_of(cbo.make_problem("ackley-10d-v1")) == (200, 1, 10)
+    for problem in ("mine-1d-v1", "make-mine-1d-v1", Mine()):
+        assert registry.protocol_of(problem) == (40, 2, 6)
+    assert registry.protocol_of(cbo.make_problem("keane-30d-v1", dim=7)) == DEFAULT_PROTOCOL
+    with pytest.raises(UnknownId, match="did you mean 'mine-1d-v1'"):
+        registry.protocol_of("mine-1d-v2")
+    monkeypatch.setattr(Mine, "protocol", (40, 2))
+    with pytest.raises(InvalidTask, match=r"mine-1d-v1 declares the protocol \(40, 2\)"):
+        registry.protocol_of(Mine())
 
 
 def make_package(folder: Path, name: str, entries: str) -> Path:

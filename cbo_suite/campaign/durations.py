@@ -24,15 +24,9 @@ _SECONDS_PER_CALL = {
     "cmes-ibo": 0.5,
 }
 _UNKNOWN_OPTIMIZER = 0.03
+_UNKNOWN_PROBLEM = 1e-4  # seconds of one evaluation
 # Those with a model of each function, whose work grows with constraints and data.
 _MODELS = ("scbo", "cei", "slack", "pesc", "cmes-ibo")
-# Seconds of one evaluation where it is not next to nothing.
-_SECONDS_PER_EVALUATION = {
-    "lunar-lander-m10-v1": 0.06,
-    "lunar-lander-m30-v1": 0.18,
-    "lunar-lander-m50-v1": 0.3,
-    "mopta08-124d-v1": 0.1,
-}
 _SECONDS_PER_LINE = 0.003  # of waiting for the disk, a line of the journal
 _SECONDS_PER_RUN = 0.1  # of starting and ending
 
@@ -57,7 +51,7 @@ class Estimator:
     def __init__(self) -> None:
         """Know nothing but the table."""
         self._seen: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self._constraints = {row.id: row.num_constraints or 0 for row in list_problems()}
+        self._problems = {problem.id: problem for problem in list_problems()}
 
     def learn(self, task: Task, seconds: float) -> None:
         """Take note of how long a run took."""
@@ -83,9 +77,10 @@ class Estimator:
         names = [name for name in _SECONDS_PER_CALL if f"{task.optimizer}-".startswith(f"{name}-")]
         name = max(names, key=len, default="")
         call = _SECONDS_PER_CALL.get(name, _UNKNOWN_OPTIMIZER)
+        problem = self._problems.get(task.problem)
         if name in _MODELS:
-            functions = 1 + self._constraints.get(task.problem, 0)
+            functions = 1 + ((problem and problem.num_constraints) or 0)
             call *= functions / 5 * (1 + task.budget / 400)
         calls = task.budget / (1 if task.workers is not None else task.batch_size)
-        evaluation = _SECONDS_PER_EVALUATION.get(task.problem, 1e-4)
+        evaluation = (problem and problem.seconds) or _UNKNOWN_PROBLEM
         return _SECONDS_PER_RUN + task.budget * evaluation + calls * (call + _SECONDS_PER_LINE)

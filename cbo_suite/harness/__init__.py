@@ -14,9 +14,8 @@ from cbo_suite.harness.evaluate import Evaluator, InProcess
 from cbo_suite.harness.loop import REAL_TIME, Callback, Factory, Loop
 from cbo_suite.harness.results import Run
 from cbo_suite.journal import JournalWriter
-from cbo_suite.protocols import ConstrainedProblem, Space
-from cbo_suite.registry import make_problem, optimizer_factory
-from cbo_suite.tasks import Task, protocol_of
+from cbo_suite.protocols import ConstrainedProblem, Space, Task
+from cbo_suite.registry import make_problem, optimizer_factory, protocol_of
 
 
 def run(
@@ -41,9 +40,10 @@ def run(
         problem: A problem or its id.
         optimizer: An optimizer's id, or a class or factory called as
             `(space, *, budget, batch_size, seed, **options)`.
-        budget: Number of evaluations, the initial design among them; the paper's by default.
-        batch_size: Number of points asked, evaluated and told together; the paper's by default.
-        n_init: Number of points of the initial Latin hypercube; the paper's by default.
+        budget: Number of evaluations, the initial design among them; the problem's protocol by
+            default, as for the next two.
+        batch_size: Number of points asked, evaluated and told together.
+        n_init: Number of points of the initial Latin hypercube.
         seed: Fixes the design (with the problem) and the optimizer.
         workers: Number of asynchronous workers instead of batches: whenever one falls free, one
             point is asked for. The order in which they finish follows a virtual clock.
@@ -68,7 +68,7 @@ def run(
     """
     made = make_problem(problem) if isinstance(problem, str) else problem
     factory = optimizer_factory(optimizer) if isinstance(optimizer, str) else optimizer
-    protocol = protocol_of(made.id)
+    protocol = protocol_of(made)
     task = Task(
         problem=made.id,
         optimizer=optimizer if isinstance(optimizer, str) else factory_name(optimizer),

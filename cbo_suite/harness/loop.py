@@ -42,8 +42,7 @@ from cbo_suite.journal import (
     read_journal,
     to_json_numbers,
 )
-from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer
-from cbo_suite.tasks import Task
+from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer, Task
 
 T = TypeVar("T")
 Factory = Callable[..., Optimizer]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cbo_suite.journal import Batch, End, Header, digest, gather, seconds_processor
-from cbo_suite.protocols import Array, Evaluation
-from cbo_suite.tasks import Task
+from cbo_suite.protocols import Array, Evaluation, Task
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from cbo_suite.errors import RecordError
+from cbo_suite.errors import RecordError, UnknownId
 from cbo_suite.harness.environment import LIBRARIES, SOURCE
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record, decode_record
-from cbo_suite.tasks import PAPER, Task
+from cbo_suite.registry import protocol_of
+from cbo_suite.tasks import Task
 
 MIN_SEEDS = 10
 FULL_SEEDS = 30
@@ -164,8 +165,15 @@ def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
     folder = path.parent if path.parent.name not in ("", "..") else path.parent.resolve()
     problem, name = folder.name, path.name
     optimizer = name.removesuffix(".jsonl")
-    if problem not in PAPER:
-        complaints.add(0, "path", f"the folder {problem[:80]!r} is no problem of the leaderboard")
+    try:
+        protocol_of(problem)
+    except UnknownId:
+        complaints.add(
+            0,
+            "path",
+            f"the folder {problem[:80]!r} is no problem that is known here: `cbo list` names them, "
+            "and those of another package once it is installed",
+        )
     if name == optimizer or not NAME.fullmatch(optimizer) or len(optimizer) > MAX_NAME:
         complaints.add(
             0,
@@ -256,8 +264,8 @@ def _matrix(rows: list[list[float]]) -> Array:
 def _check_record(
     record: Record, number: int, names: tuple[str, str], complaints: Complaints
 ) -> None:
-    """Check what a single record must say: the names of its path and the paper's protocol."""
-    task, protocol = record.task, PAPER[names[0]]
+    """Check what a single record must say: the names of its path and the problem's protocol."""
+    task, protocol = record.task, protocol_of(names[0])
     for field, got, wanted in (
         ("task.problem", task.problem, names[0]),
         ("task.optimizer", task.optimizer, names[1]),

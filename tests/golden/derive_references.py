@@ -37,8 +37,8 @@ import cbo_suite as cbo
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.problems.base import Problem
 from cbo_suite.protocols import Array, Evaluation
+from cbo_suite.registry import protocol_of
 from cbo_suite.scoring.references import Reference
-from cbo_suite.tasks import PAPER
 
 SEEDS = range(30)
 ROOT = Path(__file__).parents[2]
@@ -211,7 +211,7 @@ def derive(problem_id: str, before: Reference | None) -> Reference:
     known = known.reshape(-1, problem.space.dim)
     worst_x = worst_point(problem, EFFORTS.get(problem_id, Effort()), known)
     worst = float(problem.evaluate(worst_x[None]).objective[0])
-    budget, _, n_init = PAPER[problem_id]
+    budget, _, n_init = protocol_of(problem_id)
     return Reference(
         best=problem.best_known.objective,
         best_x=problem.best_known.x.tolist(),
@@ -231,7 +231,7 @@ def derive_lunar(problem_id: str) -> Reference:
     problem = cbo.make_problem(problem_id)
     assert isinstance(problem, Problem)
     assert problem.best_known is not None
-    budget, _, n_init = PAPER[problem_id]
+    budget, _, n_init = protocol_of(problem_id)
     return Reference(
         best=problem.best_known.objective,
         best_x=problem.best_known.x.tolist(),
@@ -251,7 +251,7 @@ def derive_mopta08(problem_id: str) -> Reference:
     """Take the values of MOPTA08 from its reference points."""
     file = ROOT / "problems" / "mopta08" / "reference.json"
     points = {point["name"]: point for point in json.loads(file.read_text("utf-8"))["points"]}
-    budget, _, n_init = PAPER[problem_id]
+    budget, _, n_init = protocol_of(problem_id)
     return Reference(
         best=points["best-known"]["objective"],
         best_x=points["best-known"]["x"],

@@ -13,8 +13,8 @@ import cbo_suite as cbo
 from cbo_suite.errors import MissingExecutable, MissingExtra
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.protocols import Array, ConstrainedProblem
+from cbo_suite.registry import protocol_of
 from cbo_suite.scoring.references import load_references
-from cbo_suite.tasks import protocol_of
 
 REFERENCES = load_references()
 PLATFORM = (platform.system(), platform.machine())

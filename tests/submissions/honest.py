@@ -23,7 +23,8 @@ from cbo_suite.records import (
     make_record,
     write_records,
 )
-from cbo_suite.tasks import Task, protocol_of
+from cbo_suite.registry import protocol_of
+from cbo_suite.tasks import Task
 
 
 def run_records(

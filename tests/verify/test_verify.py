@@ -20,7 +20,8 @@ from cbo_suite.harness.design import initial_design
 from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
-from cbo_suite.tasks import Task, protocol_of
+from cbo_suite.registry import protocol_of
+from cbo_suite.tasks import Task
 from cbo_suite.verify import verify_file
 from cbo_suite.verify.replay import select_points
 from cbo_suite.verify.submission import Complaints, read_submission

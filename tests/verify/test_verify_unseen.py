@@ -12,8 +12,9 @@ import cbo_suite as cbo
 from cbo_suite.harness.design import initial_design
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
+from cbo_suite.registry import protocol_of
 from cbo_suite.scoring.references import load_references
-from cbo_suite.tasks import Task, protocol_of
+from cbo_suite.tasks import Task
 from cbo_suite.verify import verify_file
 from tests.submissions.honest import condensed, put, run_records
 
