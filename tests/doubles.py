@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 
 from cbo_suite import Evaluation, Space
+from cbo_suite.journal import Contents, read_journal
+
+
+class RunSettings(TypedDict, total=False):
+    """What a test gives to `cbo_suite.run` again and again."""
+
+    budget: int
+    batch_size: int
+    n_init: int
+    seed: int
+
+
+def contents_of(path: Path) -> Contents:
+    """Read a journal that is there."""
+    contents = read_journal(path)
+    assert contents is not None
+    return contents
 
 
 class Disc:

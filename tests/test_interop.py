@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.errors import InvalidPoint, MissingExtra, UnknownId
-from cbo_suite.interop import as_botorch, as_optuna, as_pymoo, as_scipy
+from cbo_suite.interop import ScipyProblem, as_botorch, as_optuna, as_pymoo, as_scipy
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
 
 # Gramacy et al., "Modeling an augmented Lagrangian for blackbox constrained optimization" (2016).
@@ -72,6 +72,11 @@ def points_of(space: Space, n: int) -> Array:
 # SciPy
 
 
+def constraint_values(problem: ScipyProblem, x: Array) -> Array:
+    """Return the very array that the constraints of a point give."""
+    return np.asarray(problem.constraints[0].fun(x))
+
+
 def test_scipy_values_signs_and_bounds(toy: Counting) -> None:
     """Objective and constraints are those of the problem; feasible is at most zero."""
     from scipy.optimize import NonlinearConstraint
@@ -81,17 +86,18 @@ def test_scipy_values_signs_and_bounds(toy: Counting) -> None:
     assert np.array_equal(p.bounds.ub, toy.space.upper)
     (constraint,) = p.constraints
     assert isinstance(constraint, NonlinearConstraint)
-    assert (constraint.lb, constraint.ub) == (-np.inf, 0.0)
+    assert constraint.lb == -np.inf
+    assert constraint.ub == 0.0
     for x in points_of(toy.space, 5):
         expected = toy.inner.evaluate(x[None])
         assert p.fun(x) == expected.objective[0]
-        assert np.array_equal(constraint.fun(x), expected.constraints[0])
+        assert np.array_equal(constraint_values(p, x), expected.constraints[0])
     assert len(toy.points) == 5
 
 
 @pytest.mark.parametrize("method", ["SLSQP", "COBYLA", "trust-constr"])
 def test_scipy_finds_the_toy_optimum_with_one_evaluation_per_point(
-    toy: Counting, method: str
+    toy: Counting, method: Literal["SLSQP", "COBYLA", "trust-constr"]
 ) -> None:
     """Real optimisers find the optimum; no point is evaluated twice."""
     from scipy.optimize import minimize
@@ -104,7 +110,7 @@ def test_scipy_finds_the_toy_optimum_with_one_evaluation_per_point(
             p.fun, [0.5, 0.5], bounds=p.bounds, constraints=p.constraints, method=method
         )
     assert result.fun == pytest.approx(TOY_OPTIMUM, abs=1e-3), result
-    assert np.all(p.constraints[0].fun(result.x) <= 1e-6), result
+    assert np.all(constraint_values(p, result.x) <= 1e-6), result
     assert len(toy.points) == len(set(toy.points))
 
 
@@ -114,7 +120,13 @@ def test_scipy_works_with_differential_evolution(toy: Counting) -> None:
 
     p = as_scipy(toy)
     result = differential_evolution(
-        p.fun, p.bounds, constraints=p.constraints, rng=0, maxiter=60, popsize=10, polish=False
+        p.fun,
+        p.bounds,
+        constraints=p.constraints,  # type: ignore[arg-type]  # its stubs know no tuple of them
+        rng=0,
+        maxiter=60,
+        popsize=10,
+        polish=False,
     )
     assert result.fun == pytest.approx(TOY_OPTIMUM, abs=1e-2), result
     assert result.maxcv == 0.0, result
@@ -142,10 +154,10 @@ def test_scipy_constraint_values_belong_to_the_caller(toy: Counting) -> None:
     """Whoever overwrites the values it got spoils nothing."""
     p = as_scipy(toy)
     x = np.array([0.2, 0.3])
-    first = p.constraints[0].fun(x)
+    first = constraint_values(p, x)
     kept = first.copy()
     first[:] = 99.0
-    assert np.array_equal(p.constraints[0].fun(x), kept)
+    assert np.array_equal(constraint_values(p, x), kept)
 
 
 # BoTorch

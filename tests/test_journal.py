@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import resource
 import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from hypothesis import strategies as st
 import cbo_suite as cbo
 from cbo_suite.errors import JournalError, JournalLocked, JournalNotWritten
 from cbo_suite.journal import Batch, JournalWriter, digest, read_journal, restarts, to_json_numbers
-from tests.doubles import Disc, Hill, StatefulHill, defective
+from tests.doubles import Disc, Hill, RunSettings, StatefulHill, contents_of, defective
 
 # Python 3.12 warns of any fork beside threads; the children here use none of the parent's.
 FORK_WARNING = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-SETTINGS = {"budget": 31, "batch_size": 4, "n_init": 6, "seed": 5}
+SETTINGS: RunSettings = {"budget": 31, "batch_size": 4, "n_init": 6, "seed": 5}
 
 
-def without_times(path):
+def without_times(path: Path) -> str:
     """Return the lines of a journal with every time taken out."""
     lines = []
     for raw in path.read_bytes().splitlines():
@@ -35,7 +36,9 @@ def without_times(path):
 
 @pytest.mark.parametrize("optimizer", [Hill, StatefulHill])
 @pytest.mark.parametrize("workers", [None, 3])
-def test_a_run_cut_at_any_byte_resumes_to_the_same_bytes(optimizer, workers, tmp_path):
+def test_a_run_cut_at_any_byte_resumes_to_the_same_bytes(
+    optimizer: type[Hill], workers: int | None, tmp_path: Path
+) -> None:
     """Whatever the length of what is left, the resumed run equals the uninterrupted one."""
     whole = tmp_path / "whole.jsonl"
     expected = cbo.run(Disc(), optimizer, journal=whole, workers=workers, **SETTINGS)
@@ -53,7 +56,7 @@ def test_a_run_cut_at_any_byte_resumes_to_the_same_bytes(optimizer, workers, tmp
         assert len(problem.points) == SETTINGS["budget"] - kept
 
 
-def test_a_complete_run_is_read_without_running_anything(tmp_path):
+def test_a_complete_run_is_read_without_running_anything(tmp_path: Path) -> None:
     """The same call again gives the run of the journal and evaluates nothing."""
     path = tmp_path / "run.jsonl"
     first = cbo.run(Disc(), Hill, journal=path, **SETTINGS)
@@ -68,17 +71,17 @@ def test_a_complete_run_is_read_without_running_anything(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_state_spares_the_recomputation(tmp_path):
+def test_a_state_spares_the_recomputation(tmp_path: Path) -> None:
     """With a state the resumed optimizer is asked only for what is new."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), StatefulHill, journal=path, **SETTINGS)
     lines = path.read_bytes().splitlines(keepends=True)
-    made = []
+    made: list[Hill] = []
 
     class Counting(StatefulHill):
         """Remembers its instances."""
 
-        def __init__(self, *args, **kwargs):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             made.append(self)
 
@@ -90,30 +93,47 @@ def test_a_state_spares_the_recomputation(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"seed": 6}, {"budget": 32}, {"batch_size": 3}, {"n_init": 5}, {"workers": 2}],
+    ("change", "workers"),
+    [
+        ({"seed": 6}, None),
+        ({"budget": 32}, None),
+        ({"batch_size": 3}, None),
+        ({"n_init": 5}, None),
+        ({}, 2),
+    ],
 )
-def test_a_journal_of_another_task_is_refused_and_kept(change, tmp_path):
+def test_a_journal_of_another_task_is_refused_and_kept(
+    change: RunSettings, workers: int | None, tmp_path: Path
+) -> None:
     """The message says what differs; the file is untouched."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, journal=path, **SETTINGS)
     before = path.read_bytes()
     with pytest.raises(JournalError, match="belongs to another run: its task"):
-        cbo.run(Disc(), Hill, journal=path, **(SETTINGS | change))
+        cbo.run(Disc(), Hill, journal=path, workers=workers, **(SETTINGS | change))
     assert path.read_bytes() == before
 
 
-def test_a_journal_of_another_box_is_refused(tmp_path):
+def test_a_journal_of_another_box_is_refused(tmp_path: Path) -> None:
     """The same function on another box is another problem."""
     path = tmp_path / "run.jsonl"
-    fun = lambda x: x.sum(axis=1)  # noqa: E731
-    arguments = {"optimizer": "random-search", "budget": 12, "journal": path}
-    cbo.minimize(fun, [0, 0], [1, 1], **arguments)
+
+    def minimize(upper: list[float]) -> None:
+        cbo.minimize(
+            lambda x: x.sum(axis=1),
+            [0, 0],
+            upper,
+            optimizer="random-search",
+            budget=12,
+            journal=path,
+        )
+
+    minimize([1, 1])
     with pytest.raises(JournalError, match="its facts is"):
-        cbo.minimize(fun, [0, 0], [1, 2], **arguments)
+        minimize([1, 2])
 
 
-def test_an_optimizer_that_does_not_replay_is_found(tmp_path):
+def test_an_optimizer_that_does_not_replay_is_found(tmp_path: Path) -> None:
     """A resumed run whose optimizer asks for other points stops and loses nothing."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, journal=path, **SETTINGS)
@@ -127,7 +147,7 @@ def test_an_optimizer_that_does_not_replay_is_found(tmp_path):
     assert path.read_bytes() == kept
 
 
-def test_a_changed_line_in_the_middle_is_named(tmp_path):
+def test_a_changed_line_in_the_middle_is_named(tmp_path: Path) -> None:
     """What is not a torn tail is damage, and nothing is thrown away."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, journal=path, **SETTINGS)
@@ -144,7 +164,7 @@ def test_a_changed_line_in_the_middle_is_named(tmp_path):
         read_journal(path)
 
 
-def test_two_writers_do_not_meet(tmp_path):
+def test_two_writers_do_not_meet(tmp_path: Path) -> None:
     """A journal that is being written is refused to a second writer."""
     path = tmp_path / "run.jsonl"
     with JournalWriter(path), pytest.raises(JournalLocked, match="another process"):
@@ -152,7 +172,7 @@ def test_two_writers_do_not_meet(tmp_path):
     assert cbo.run(Disc(), Hill, journal=path, **SETTINGS).status == "complete"
 
 
-def run_into_a_limit(path, limit):
+def run_into_a_limit(path: Path, limit: int) -> None:
     """Run with a limit on the size of files: the disk is full in the middle of a line."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -165,7 +185,9 @@ def run_into_a_limit(path, limit):
 
 @FORK_WARNING
 @pytest.mark.parametrize("limit", [100, 1000, 1500, 2000])
-def test_a_full_disk_is_a_clear_error_and_what_was_written_is_intact(limit, tmp_path):
+def test_a_full_disk_is_a_clear_error_and_what_was_written_is_intact(
+    limit: int, tmp_path: Path
+) -> None:
     """The journal holds whole lines only, and the run resumes once there is room."""
     path = tmp_path / "run.jsonl"
     child = multiprocessing.get_context("fork").Process(target=run_into_a_limit, args=(path, limit))
@@ -177,7 +199,7 @@ def test_a_full_disk_is_a_clear_error_and_what_was_written_is_intact(limit, tmp_
     assert resumed.digest == cbo.run(Disc(), Hill, **SETTINGS).digest
 
 
-def test_a_path_that_cannot_be_made_is_a_clear_error(tmp_path):
+def test_a_path_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     """A folder that is a file is named with the reason."""
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalNotWritten, match=r"cannot create .*run\.jsonl"):
@@ -186,7 +208,7 @@ def test_a_path_that_cannot_be_made_is_a_clear_error(tmp_path):
 
 @given(st.lists(st.floats(), min_size=1, max_size=20))
 @settings(deadline=None)
-def test_numbers_survive_the_journal(values):
+def test_numbers_survive_the_journal(values: list[float]) -> None:
     """Every double comes back with its bits, NaN as NaN."""
     array = np.array(values)
     text = json.dumps(to_json_numbers(array), allow_nan=False)
@@ -195,11 +217,11 @@ def test_numbers_survive_the_journal(values):
     assert np.array_equal(np.signbit(back), np.signbit(array) & ~np.isnan(array))
 
 
-def test_the_digest_sees_every_value(tmp_path):
+def test_the_digest_sees_every_value(tmp_path: Path) -> None:
     """One changed bit in a point, an objective or a constraint gives another digest."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, journal=path, **SETTINGS)
-    batches = read_journal(path).batches
+    batches = contents_of(path).batches
     original = digest(batches)
     for field in ("x", "objective", "constraints"):
         line = json.loads(path.read_bytes().splitlines()[3])
@@ -241,7 +263,7 @@ def test_restarts_are_the_first_evaluations_after_each() -> None:
 KILLS = 200
 
 
-def run_and_acknowledge(path, pipe, workers):
+def run_and_acknowledge(path: Path, pipe: int, workers: int | None) -> None:
     """Run in a child and tell the parent every acknowledged evaluation."""
     cbo.run(
         Disc(pause=0.0005),
@@ -256,13 +278,13 @@ def run_and_acknowledge(path, pipe, workers):
 
 @FORK_WARNING
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start 200 runs quickly")
-def test_200_kills_lose_nothing(tmp_path):
+def test_200_kills_lose_nothing(tmp_path: Path) -> None:
     """Killed at random moments, every journal is readable and resumes to the same bytes.
 
     No evaluation that was acknowledged to the caller is lost.
     """
     random = np.random.default_rng(1)
-    settings_ = SETTINGS | {"budget": 60}
+    settings_: RunSettings = SETTINGS | {"budget": 60}
     whole = {}
     for workers in (None, 2):
         whole[workers] = tmp_path / f"whole-{workers}.jsonl"
@@ -275,6 +297,7 @@ def test_200_kills_lose_nothing(tmp_path):
         reader, writer = os.pipe()
         child = context.Process(target=run_and_acknowledge, args=(path, writer, workers))
         child.start()
+        assert child.pid is not None
         os.close(writer)
         child.join(float(random.uniform(0, 0.12)))
         if child.is_alive():

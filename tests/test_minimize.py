@@ -7,15 +7,16 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.errors import EvaluationFailed, InvalidSpace
+from cbo_suite.protocols import Array, Evaluation
 from tests.doubles import Hill
 
 
-def disc(x):
+def disc(x: Array) -> tuple[Array, Array]:
     """Minimise x1 + x2 in a disc of radius 1: the best value is -sqrt(2)."""
     return x.sum(axis=1), (x**2).sum(axis=1)[:, None] - 1.0
 
 
-def test_the_result_has_scipys_fields():
+def test_the_result_has_scipys_fields() -> None:
     """Point, value, constraints, success, message and number of evaluations."""
     result = cbo.minimize(
         disc, [-2, -2], [2, 2], num_constraints=1, budget=400, optimizer=Hill, seed=1
@@ -30,16 +31,19 @@ def test_the_result_has_scipys_fields():
     assert result.fun == disc(result.x[None])[0][0]
 
 
-def test_without_constraints_the_objective_alone_will_do():
+def test_without_constraints_the_objective_alone_will_do() -> None:
     """Both forms give the same run."""
-    arguments = {"budget": 30, "optimizer": Hill}
-    alone = cbo.minimize(lambda x: x.sum(axis=1), [0], [1], **arguments)
-    pair = cbo.minimize(lambda x: (x.sum(axis=1), np.empty((len(x), 0))), [0], [1], **arguments)
+
+    def pair_of(x: Array) -> tuple[Array, Array]:
+        return x.sum(axis=1), np.empty((len(x), 0))
+
+    alone = cbo.minimize(lambda x: x.sum(axis=1), [0], [1], budget=30, optimizer=Hill)
+    pair = cbo.minimize(pair_of, [0], [1], budget=30, optimizer=Hill)
     assert alone.run.digest == pair.run.digest
     assert alone.success
 
 
-def test_nothing_feasible_is_said_clearly():
+def test_nothing_feasible_is_said_clearly() -> None:
     """Success is False and x is the point of least violation."""
     result = cbo.minimize(
         lambda x: (x[:, 0], x + 1.0), [0], [1], num_constraints=1, budget=20, optimizer=Hill
@@ -49,23 +53,23 @@ def test_nothing_feasible_is_said_clearly():
     assert result.maxcv == pytest.approx(1.0 + result.run.x.min())
 
 
-def test_a_recommendation_is_what_is_returned():
+def test_a_recommendation_is_what_is_returned() -> None:
     """An optimizer for noisy problems knows better than the least value seen."""
 
     class Advisor(Hill):
         """Recommends the second point it was told."""
 
-        def tell(self, x, evaluation):
+        def tell(self, x: Array, evaluation: Evaluation) -> None:
             super().tell(x, evaluation)
-            self.told = [*getattr(self, "told", []), *x]
+            self.told: list[Array] = [*getattr(self, "told", []), *x]
 
-        def recommend(self):
+        def recommend(self) -> Array:
             return self.told[1]
 
     result = cbo.minimize(lambda x: x.sum(axis=1), [0, 0], [1, 1], budget=20, optimizer=Advisor)
     assert np.array_equal(result.x, result.run.x[1])
 
-    def only_the_second_is_infeasible(x):
+    def only_the_second_is_infeasible(x: Array) -> tuple[Array, Array]:
         return x.sum(axis=1), np.where(x == result.run.x[1], 1.0, -1.0)
 
     result = cbo.minimize(
@@ -81,7 +85,7 @@ def test_a_recommendation_is_what_is_returned():
     assert result.message.startswith("x is the point that the optimizer recommends")
 
 
-def test_the_budget_bounds_the_design():
+def test_the_budget_bounds_the_design() -> None:
     """By default at most half the budget goes into the initial design."""
     for budget, n_init in ((1, 1), (8, 4), (100, 10)):
         result = cbo.minimize(lambda x: x.sum(axis=1), [0], [1], budget=budget, optimizer=Hill)
@@ -91,7 +95,7 @@ def test_the_budget_bounds_the_design():
     assert wide.run.task.n_init == 40
 
 
-def test_a_function_that_always_fails_says_why():
+def test_a_function_that_always_fails_says_why() -> None:
     """The error of the user's own function is in the message."""
     with pytest.raises(EvaluationFailed, match="NameError: no such simulator"):
         cbo.minimize(failing, [0], [1], optimizer=Hill)
@@ -99,12 +103,12 @@ def test_a_function_that_always_fails_says_why():
         cbo.minimize(lambda x: [1.0], [0], [1], num_constraints=1, optimizer=Hill)
 
 
-def failing(x):
+def failing(x: Array) -> None:
     """Fail."""
     raise NameError("no such simulator")
 
 
-def test_swapped_bounds_are_noticed():
+def test_swapped_bounds_are_noticed() -> None:
     """The message asks the likely question."""
     with pytest.raises(InvalidSpace, match="did you swap"):
         cbo.minimize(disc, [2, 2], [-2, -2], num_constraints=1)

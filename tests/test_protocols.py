@@ -16,7 +16,9 @@ bounds = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda p: (p[
 
 @given(st.lists(bounds, min_size=1, max_size=6), st.data())
 @settings(deadline=None)
-def test_the_unit_cube_maps_into_the_box(pairs, data):
+def test_the_unit_cube_maps_into_the_box(
+    pairs: list[tuple[float, float]], data: st.DataObject
+) -> None:
     """No rounding puts a point outside, and the way back is the same point."""
     lower, upper = np.array(pairs).T
     space = Space(lower, upper, 0)
@@ -27,7 +29,7 @@ def test_the_unit_cube_maps_into_the_box(pairs, data):
     assert np.allclose(space.to_unit(points), unit, atol=1e-15 * scale.max() + 1e-12)
 
 
-def test_bounds_are_read_only_copies():
+def test_bounds_are_read_only_copies() -> None:
     """Neither the caller's array nor the space's can change the box."""
     lower = np.zeros(2)
     space = Space(lower, np.ones(2), 1)
@@ -37,7 +39,7 @@ def test_bounds_are_read_only_copies():
         space.lower[0] = 7.0
 
 
-def test_spaces_compare_by_content():
+def test_spaces_compare_by_content() -> None:
     """Equal bounds and constraints are equal spaces."""
     one, two = Space([0.0], [1.0], 2), Space(np.zeros(1), np.ones(1), 2)
     assert one == two
@@ -60,7 +62,9 @@ def test_spaces_compare_by_content():
         ([0.0], [1.0], 1.5, "num_constraints must be a whole number >= 0, got 1.5"),
     ],
 )
-def test_what_makes_no_box_is_refused(lower, upper, m, message):
+def test_what_makes_no_box_is_refused(
+    lower: list[float], upper: list[float], m: int, message: str
+) -> None:
     """The message says what is wrong with which bound."""
     with pytest.raises(InvalidSpace, match=message):
         Space(lower, upper, m)
@@ -78,13 +82,13 @@ def test_what_makes_no_box_is_refused(lower, upper, m, message):
         ([[0.5j, 0.5]], "must be real numbers"),
     ],
 )
-def test_points_that_do_not_fit_are_refused(x, message):
+def test_points_that_do_not_fit_are_refused(x: list[list[float]], message: str) -> None:
     """The message says what was got."""
     with pytest.raises(InvalidPoint, match=message):
         Space([0.0, 0.0], [1.0, 1.0], 0).validate(x)
 
 
-def test_violation_and_feasibility():
+def test_violation_and_feasibility() -> None:
     """Only finite values with every constraint at most zero are feasible."""
     nan, inf = np.nan, np.inf
     evaluation = Evaluation(
@@ -96,7 +100,7 @@ def test_violation_and_feasibility():
     assert Evaluation(np.zeros(2), np.empty((2, 0))).feasible.all()
 
 
-def test_the_best_point():
+def test_the_best_point() -> None:
     """Feasible first, then least violation, then least objective, then the earliest."""
     violated = np.array([[1.0], [0.5], [0.5], [2.0]])
     assert Evaluation(np.array([0.0, 3.0, 2.0, -9.0]), violated).best() == 2
@@ -105,7 +109,7 @@ def test_the_best_point():
     assert Evaluation(np.array([np.nan, 1.0]), np.array([[1.0], [np.inf]])).best() == 1
 
 
-def test_errors_are_ours_and_pythons():
+def test_errors_are_ours_and_pythons() -> None:
     """Each error can be caught as ours or as the builtin, and reads as its text."""
     from cbo_suite import errors
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cbo_suite as cbo
-from cbo_suite.errors import RecordError
-from cbo_suite.journal import read_journal
-from cbo_suite.protocols import Evaluation
+from cbo_suite.errors import OptimizerFailed, RecordError
+from cbo_suite.harness.results import Run
+from cbo_suite.protocols import Array, Evaluation
 from cbo_suite.records import (
+    Record,
     decode_record,
     encode_points,
     encode_record,
@@ -25,24 +29,30 @@ from cbo_suite.records import (
     write_records,
 )
 from cbo_suite.tasks import Task
-from tests.doubles import Disc, Hill, Scripted, defective
+from tests.doubles import Disc, Hill, Scripted, contents_of, defective
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory):
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     """The record of a short run."""
     path = tmp_path_factory.mktemp("runs") / "run.jsonl"
     cbo.run("toy-2d-v1", "random-search", budget=25, n_init=5, batch_size=3, seed=2, journal=path)
-    return make_record(read_journal(path))
+    return make_record(contents_of(path))
 
 
 @pytest.fixture(scope="module")
-def run():
+def run() -> Run:
     """The run itself."""
     return cbo.run("toy-2d-v1", "random-search", budget=25, n_init=5, batch_size=3, seed=2)
 
 
-def test_a_record_holds_what_the_run_found(record, run):
+def points_of(record: Record) -> Array:
+    """Return the points of a record that has them."""
+    assert record.x is not None
+    return record.x
+
+
+def test_a_record_holds_what_the_run_found(record: Record, run: Run) -> None:
     """Values, feasibility, improvements and the digest are those of the run."""
     assert record.task == run.task
     assert np.array_equal(record.objectives, run.objective)
@@ -51,13 +61,13 @@ def test_a_record_holds_what_the_run_found(record, run):
     assert record.digest == run.digest
     assert record.improvements[-1].index == run.best_index
     assert np.array_equal(record.improvements[-1].x, run.best_x)
-    assert np.array_equal(record.x, run.x)
+    assert np.array_equal(points_of(record), run.x)
     assert record.batches is None
     assert {"cbo-suite", "python", "numpy"} <= record.versions.keys()
     assert {"system", "architecture", "processor", "cores"} == record.machine.keys()
 
 
-def test_reading_and_writing_are_inverse(record, tmp_path):
+def test_reading_and_writing_are_inverse(record: Record, tmp_path: Path) -> None:
     """A file of records is read back equal, in the order of the tasks, byte for byte."""
     later = msgspec.structs.replace(record, task=msgspec.structs.replace(record.task, seed=10))
     path = tmp_path / "runs.jsonl"
@@ -68,16 +78,16 @@ def test_reading_and_writing_are_inverse(record, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_failures_are_on_record(tmp_path):
+def test_failures_are_on_record(tmp_path: Path) -> None:
     """A failed run and values that are not finite have their place."""
     path = tmp_path / "run.jsonl"
     odd = Scripted(
         lambda x: (np.where(x[:, 0] > 0, np.nan, x[:, 0]), np.where(x > 0.5, np.inf, -1.0)[:, 1:])
     )
     broken = defective(ask=lambda self, n: 1 / 0 if self.asks > 9 else Hill.ask(self, n))
-    with pytest.raises(cbo.errors.OptimizerFailed):
+    with pytest.raises(OptimizerFailed):
         cbo.run(odd, broken, budget=30, n_init=10, journal=path)
-    record = make_record(read_journal(path))
+    record = make_record(contents_of(path))
     assert record.status == "failed"
     assert "ZeroDivisionError" in record.error
     assert "nan" in record.objective
@@ -85,25 +95,35 @@ def test_failures_are_on_record(tmp_path):
     assert decode_record(encode_record(record)) == record
 
 
-def test_the_points_of_a_large_run_are_left_out(tmp_path):
+def test_the_points_of_a_large_run_are_left_out(tmp_path: Path) -> None:
     """Up to 50,000 numbers are kept, above only the improvements have their point."""
     kept, left_out = tmp_path / "kept.jsonl", tmp_path / "left-out.jsonl"
-    settings = {"n_init": 10, "batch_size": 500}
-    run = cbo.run("rover-60d-v1", "random-search", budget=833, journal=kept, **settings)
-    cbo.run("rover-60d-v1", "random-search", budget=834, journal=left_out, **settings)
-    assert np.array_equal(make_record(read_journal(kept)).x, run.x)
-    record = make_record(read_journal(left_out))
+
+    def run_to(path: Path, budget: int) -> Run:
+        return cbo.run(
+            "rover-60d-v1",
+            "random-search",
+            budget=budget,
+            n_init=10,
+            batch_size=500,
+            journal=path,
+        )
+
+    run = run_to(kept, 833)
+    run_to(left_out, 834)
+    assert np.array_equal(points_of(make_record(contents_of(kept))), run.x)
+    record = make_record(contents_of(left_out))
     assert record.points is None
     assert record.x is None
     assert decode_record(encode_record(record)) == record
 
 
-def test_irregular_batches_are_on_record(tmp_path):
+def test_irregular_batches_are_on_record(tmp_path: Path) -> None:
     """An optimizer that asks for fewer points than it may leaves the sizes of its batches."""
     path = tmp_path / "run.jsonl"
     one_less = defective(ask=lambda self, n: Hill.ask(self, max(1, n - 1)))
     cbo.run(Disc(), one_less, budget=12, n_init=4, batch_size=3, journal=path)
-    record = make_record(read_journal(path))
+    record = make_record(contents_of(path))
     assert record.batches == [3, 1, 2, 2, 2, 1, 1]
     assert decode_record(encode_record(record)) == record
 
@@ -112,45 +132,48 @@ def test_irregular_batches_are_on_record(tmp_path):
     ("n", "sizes"),
     [(0, []), (2, [2]), (4, [3, 1]), (7, [3, 1, 3]), (12, [3, 1, 3, 3, 2])],
 )
-def test_regular_batches_are_as_large_as_they_may_be(n, sizes):
+def test_regular_batches_are_as_large_as_they_may_be(n: int, sizes: list[int]) -> None:
     """The design and what was asked are batches of their own; workers take one point each."""
     assert regular_batches(Task("p-v1", "o", 12, 3, 4, 0), n) == sizes
     assert regular_batches(Task("p-v1", "o", 12, 3, 4, 0, workers=2), n) == [1] * n
 
 
-def test_a_run_without_evaluations_has_a_record(record):
+def test_a_run_without_evaluations_has_a_record(record: Record) -> None:
     """What failed before its first evaluation has no points, and says so."""
-    empty = dict(objective=[], violation=[], feasible="", improvements=[], points="", batches=None)
+    empty: dict[str, Any] = dict(
+        objective=[], violation=[], feasible="", improvements=[], points="", batches=None
+    )
     nothing = msgspec.structs.replace(record, status="failed", error="it broke", **empty)
     assert decode_record(encode_record(nothing)) == nothing
-    assert nothing.x.size == 0
+    assert points_of(nothing).size == 0
 
 
-def test_a_run_that_has_not_ended_has_no_record(tmp_path):
+def test_a_run_that_has_not_ended_has_no_record(tmp_path: Path) -> None:
     """The message says what to do."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, budget=10, n_init=2, journal=path)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(RecordError, match="has not ended: resume it first"):
-        make_record(read_journal(path))
+        make_record(contents_of(path))
 
 
-def edit(record, **changes):
+def edit(record: Record, **changes: object) -> bytes:
     """Return the line of a record with fields changed."""
     return json.dumps(json.loads(encode_record(record)) | changes).encode()
 
 
-def listed(record):
+def listed(record: Record) -> list[dict[str, Any]]:
     """Return the improvements of a record as JSON has them."""
-    return json.loads(encode_record(record))["improvements"]
+    improved: list[dict[str, Any]] = json.loads(encode_record(record))["improvements"]
+    return improved
 
 
-def flipped(step):
+def flipped(step: dict[str, Any]) -> dict[str, Any]:
     """Change the sign of the constraints of an improvement."""
     return step | {"constraints": [-value for value in step["constraints"]]}
 
 
-MALFORMED = {
+MALFORMED: dict[str, tuple[Callable[[Record], bytes], str]] = {
     "empty": (lambda r: b"", "Input data was truncated"),
     "truncated": (lambda r: encode_record(r)[:-20], "malformed|truncated"),
     "byte order mark": (lambda r: b"\xef\xbb\xbf" + encode_record(r), "malformed"),
@@ -197,8 +220,14 @@ MALFORMED = {
         "field improvements: x or constraints differ in length",
     ),
     "no base64": (lambda r: edit(r, points="!" * 8), "field points: no Base64"),
-    "sloppy base64": (lambda r: edit(r, points=r.points[:-2] + "/="), "field points: no canonical"),
-    "too few points": (lambda r: edit(r, points=encode_points(r.x[1:])), "384 bytes are not 25"),
+    "sloppy base64": (
+        lambda r: edit(r, points=encode_points(points_of(r))[:-2] + "/="),
+        "field points: no canonical",
+    ),
+    "too few points": (
+        lambda r: edit(r, points=encode_points(points_of(r)[1:])),
+        "384 bytes are not 25",
+    ),
     "no points": (lambda r: edit(r, points=""), "field points: 0 bytes are not 25 points"),
     "too many points": (lambda r: edit(r, points="A" * 600_000), "points"),
     "a point that is nan": (
@@ -206,7 +235,7 @@ MALFORMED = {
         "field points: a coordinate is not finite",
     ),
     "other points": (
-        lambda r: edit(r, points=encode_points(r.x[::-1])),
+        lambda r: edit(r, points=encode_points(points_of(r)[::-1])),
         "field points: point 0 is not the x of its improvement",
     ),
     "other batches": (lambda r: edit(r, batches=[3, 3]), "field batches: 6 points in all"),
@@ -216,7 +245,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_records_are_refused(name, record, tmp_path):
+def test_malformed_records_are_refused(name: str, record: Record, tmp_path: Path) -> None:
     """Each is refused with the file and the reason."""
     make, message = MALFORMED[name]
     path = tmp_path / "bad.jsonl"
@@ -226,7 +255,7 @@ def test_malformed_records_are_refused(name, record, tmp_path):
     assert str(caught.value).startswith(f"{path}, line 2")
 
 
-def test_another_objective_in_an_improvement_is_found(record):
+def test_another_objective_in_an_improvement_is_found(record: Record) -> None:
     """The list of values and the improvements must agree to the bit."""
     steps = json.loads(encode_record(record))["improvements"]
     steps[0]["objective"] = float(np.nextafter(steps[0]["objective"], np.inf))
@@ -236,7 +265,7 @@ def test_another_objective_in_an_improvement_is_found(record):
 
 @given(st.binary(max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_no_bytes_raise_anything_else(data):
+def test_no_bytes_raise_anything_else(data: bytes) -> None:
     """Random bytes are refused, never crash."""
     with pytest.raises(RecordError):
         decode_record(data)
@@ -244,7 +273,7 @@ def test_no_bytes_raise_anything_else(data):
 
 @given(st.data())
 @settings(max_examples=200, deadline=None)
-def test_mutated_records_are_read_or_refused(record, data):
+def test_mutated_records_are_read_or_refused(record: Record, data: st.DataObject) -> None:
     """A byte changed anywhere is refused or gives a record that is written back."""
     raw = bytearray(encode_record(record))
     place = data.draw(st.integers(0, len(raw) - 2))
@@ -263,7 +292,7 @@ values = st.lists(
 
 @given(values)
 @settings(deadline=None)
-def test_improvements_are_the_running_best(pairs):
+def test_improvements_are_the_running_best(pairs: list[tuple[float, float]]) -> None:
     """An evaluation is listed iff it is the best of all up to it, and finite."""
     table = np.array(pairs).reshape(-1, 2)
     evaluation = Evaluation(table[:, 0], table[:, 1:])

@@ -29,7 +29,7 @@ from cbo_suite.protocols import (
 
 
 @pytest.mark.parametrize("id_", PROBLEMS)
-def test_the_table_of_problems_tells_the_truth(id_):
+def test_the_table_of_problems_tells_the_truth(id_: str) -> None:
     """Id, dimension and number of constraints of the table are those of the problem."""
     entry = PROBLEMS[id_]
     if id_ == "mopta08-124d-v1":
@@ -46,7 +46,7 @@ def test_the_table_of_problems_tells_the_truth(id_):
 
 
 @pytest.mark.parametrize("id_", OPTIMIZERS)
-def test_the_table_of_optimizers_tells_the_truth(id_):
+def test_the_table_of_optimizers_tells_the_truth(id_: str) -> None:
     """Every optimizer can be made and asked."""
     space = cbo.Space([0.0, 0.0], [1.0, 1.0], 1)
     try:
@@ -58,7 +58,7 @@ def test_the_table_of_optimizers_tells_the_truth(id_):
     assert registry._OPTIMIZER_ID.fullmatch(id_)
 
 
-def test_an_id_without_version_is_the_newest(monkeypatch):
+def test_an_id_without_version_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions are compared as numbers."""
     rows = dict(registry._problems())
     rows["toy-2d-v10"] = rows["toy-2d-v9"] = rows["toy-2d-v1"]
@@ -67,7 +67,7 @@ def test_an_id_without_version_is_the_newest(monkeypatch):
     assert registry.resolve_problem_id("toy-2d-v9") == "toy-2d-v9"
 
 
-def test_unknown_ids_are_answered_with_near_ones():
+def test_unknown_ids_are_answered_with_near_ones() -> None:
     """The suggestion is in the message; the error is a KeyError too."""
     with pytest.raises(UnknownId, match=r"unknown problem 'akley-10d-v1': did you mean 'ackley"):
         cbo.make_problem("akley-10d-v1")
@@ -77,12 +77,12 @@ def test_unknown_ids_are_answered_with_near_ones():
         cbo.make_problem("zzzzzz")
 
 
-def test_options_reach_the_problem():
+def test_options_reach_the_problem() -> None:
     """A family takes its dimension."""
     assert cbo.make_problem("keane-30d-v1", dim=7).space.dim == 7
 
 
-def test_a_missing_extra_is_answered_with_the_pip_line(monkeypatch):
+def test_a_missing_extra_is_answered_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line can be copied as it is."""
     row = registry._Row("a_library_that_is_not_there:Thing", "", "lunar", {}, "cbo-suite")
     monkeypatch.setattr(registry, "_problems", lambda: {"some-1d-v1": row})
@@ -97,7 +97,7 @@ def test_a_missing_extra_is_answered_with_the_pip_line(monkeypatch):
         cbo.make_problem("some-1d-v1")
 
 
-def test_a_target_that_does_not_exist_names_its_package(monkeypatch):
+def test_a_target_that_does_not_exist_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken entry point of another package is its package's fault, and says so."""
     row = registry._Row("json:nothing", "", "", {}, "their-package")
     monkeypatch.setattr(registry, "_problems", lambda: {"some-1d-v1": row})
@@ -176,7 +176,7 @@ def cbo_command(*arguments: str, path: list[Path]) -> subprocess.CompletedProces
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_another_package_adds_its_own(tmp_path):
+def test_another_package_adds_its_own(tmp_path: Path) -> None:
     """Entries of an installed package are listed and run like ours."""
     entries = (
         "[cbo_suite.problems]\nbowl-1d-v1 = theirs:Bowl\n"
@@ -193,7 +193,7 @@ def test_another_package_adds_its_own(tmp_path):
     assert "feasible objective" in done.stdout
 
 
-def test_collisions_and_bad_names_are_refused(tmp_path):
+def test_collisions_and_bad_names_are_refused(tmp_path: Path) -> None:
     """Nobody can take the place of another; the message names both packages."""
     ours = make_package(tmp_path, "thief", "[cbo_suite.problems]\ntoy-2d-v1 = thief:Bowl\n")
     result = cbo_command("list", path=[ours])
@@ -209,7 +209,7 @@ def test_collisions_and_bad_names_are_refused(tmp_path):
     assert "package bad registers 'Bad_Name'" in cbo_command("list", path=[bad]).stderr
 
 
-def test_the_tables_hold_entries_only():
+def test_the_tables_hold_entries_only() -> None:
     """Each row is of its kind, and its module exists."""
     for table, kind in ((PROBLEMS, ProblemEntry), (OPTIMIZERS, OptimizerEntry)):
         for entry in table.values():

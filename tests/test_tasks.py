@@ -102,7 +102,9 @@ def test_estimates_learn_from_what_is_done() -> None:
     assert (guess.measured, guess.guessed) == (0, 2)
     estimator.learn(short, 10.0)
     assert estimator.seconds(long) == pytest.approx(20.0)
-    assert estimator.estimate([short, long]) == (pytest.approx(30.0), 2, 0)
+    learned = estimator.estimate([short, long])
+    assert learned.seconds == pytest.approx(30.0)
+    assert (learned.measured, learned.guessed) == (2, 0)
     for task in get_suite("paper").tasks():
         assert 0.0 < estimator.seconds(task) < 10 * 86400
     slow = Task("lunar-lander-m50-v1", "random-search", 1000, 50, 50, 0)
