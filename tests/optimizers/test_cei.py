@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.checks import check_optimizer
-from cbo_suite.optimizers import believer
 from cbo_suite.optimizers.cei import CEI
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
+from cbo_suite.optimizers.shared import believer
 from cbo_suite.optimizers.shared.believer import (
     believed_best,
     choose_batch,
