@@ -1,12 +1,16 @@
 """One small tree of exceptions; each is also the builtin a caller would expect.
 
-Every message says what was wrong, what was got and what to do.
+Every message says what was wrong, what was got and what to do. `describe` puts any error into a
+line for people, a journal or a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+# A text that is put into one line is cut to this many characters.
+TEXT_LENGTH = 1200
 
 
 class CboError(Exception):
@@ -131,3 +135,24 @@ class RecordError(CboError, ValueError):
 
 class ConformanceError(CboError, AssertionError):
     """A problem or an optimizer breaks its contract."""
+
+
+def describe(error: BaseException, *, kind: bool = False) -> str:
+    """Put an error into one line: its text, with its kind if asked for or if it is not ours."""
+    named = kind or not isinstance(error, CboError)
+    return one_line(f"{type(error).__name__}: {error}" if named else str(error))
+
+
+def one_line(text: str, length: int = TEXT_LENGTH) -> str:
+    """Put a text of a stranger into one line of bounded length, harmless for a terminal."""
+    return printable(" ".join(text.split()))[:length]
+
+
+def printable(text: str) -> str:
+    """Write a text of a stranger without line breaks, control signs and turns of direction."""
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
-from cbo_suite.harness import run
-from cbo_suite.harness.loop import Callback
-from cbo_suite.protocols import Array, Evaluation, Space
+from cbo_suite.harness import Callback, Settings, execute, named_factory
+from cbo_suite.protocols import Array, Evaluation, Space, Task
 
 
 class UserProblem:
@@ -88,21 +87,10 @@ def minimize(
     space = Space(np.asarray(lower), np.asarray(upper), num_constraints)
     if n_init is None:
         n_init = max(1, min(max(10, 2 * space.dim), budget // 2))
-    made = run(
-        UserProblem(fun, space),
-        optimizer,
-        budget=budget,
-        batch_size=batch_size,
-        n_init=n_init,
-        seed=seed,
-        workers=workers,
-        processes=processes,
-        evaluation_timeout=evaluation_timeout,
-        real_time=real_time,
-        journal=journal,
-        options=options,
-        callback=callback,
-    )
+    name, factory = named_factory(optimizer)
+    task = Task(UserProblem.id, name, budget, batch_size, n_init, seed, workers)
+    settings = Settings(options or {}, journal, callback, processes, evaluation_timeout, real_time)
+    made = execute(task, UserProblem(fun, space), factory, settings)
     best = made.best_index
     if made.recommended_x is not None:
         best = int(np.argmin(np.abs(made.x - made.recommended_x).max(axis=1)))

@@ -57,7 +57,7 @@ class Campaign:
             tasks: What to run, in this order.
             store: The folder.
             limits: What a run may use.
-            settings: Further keyword arguments of `cbo_suite.harness.run`.
+            settings: Fields of `cbo_suite.harness.Settings` beside journal and callback.
             retry_failed: Whether tasks that failed or were skipped earlier are tried again.
 
         Raises:

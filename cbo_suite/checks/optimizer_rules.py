@@ -7,9 +7,9 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from cbo_suite.checks.rules import Rule, RuleSkipped, copied, describe, same
+from cbo_suite.checks.rules import Rule, RuleSkipped, copied, same
 from cbo_suite.checks.session import BATCH, OptimizerSubject
-from cbo_suite.errors import ConformanceError, InvalidPoint
+from cbo_suite.errors import ConformanceError, InvalidPoint, describe
 from cbo_suite.protocols import Evaluation
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cbo_suite.checks.rules import Rule, RuleSkipped, copied, describe, require_float64, same
-from cbo_suite.errors import ConformanceError, EvaluationFailed
+from cbo_suite.checks.rules import Rule, RuleSkipped, copied, require_float64, same
+from cbo_suite.errors import ConformanceError, EvaluationFailed, describe
 from cbo_suite.protocols import Array, Evaluation, Space
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-v[0-9]+")
@@ -235,7 +235,7 @@ def _require_refusal(subject: ProblemSubject, x: Array, what: str) -> None:
     except Exception as error:
         raise ConformanceError(
             f"{what} must be refused with a ValueError such as InvalidPoint, got "
-            f"{describe(error)}: start evaluate with `x = self.space.validate(x)`"
+            f"{describe(error, kind=True)}: start evaluate with `x = self.space.validate(x)`"
         ) from error
     raise ConformanceError(
         f"{what} must be refused, but was evaluated: "

@@ -12,7 +12,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from cbo_suite.errors import ConformanceError, MissingExecutable, MissingExtra
+from cbo_suite.errors import ConformanceError, MissingExecutable, MissingExtra, describe
 from cbo_suite.protocols import Array, Evaluation
 
 Subject = TypeVar("Subject")
@@ -91,7 +91,7 @@ def _run(rule: Rule[Subject], subject: Subject, earlier: Mapping[str, Finding]) 
             rule.name, "failed", str(broken), cause if isinstance(cause, Exception) else None
         )
     except Exception as error:
-        text = f"raised {describe(error)} (the rule: {rule.asks})"
+        text = f"raised {describe(error, kind=True)} (the rule: {rule.asks})"
         return Finding(rule.name, "failed", text, error)
     return Finding(rule.name, "ok", rule.asks)
 
@@ -105,11 +105,6 @@ def raise_broken(name: str, findings: list[Finding]) -> None:
     heading = f"{name} breaks {len(failed)} of {len(findings)} rules:"
     cause = next((finding.cause for finding in failed if finding.cause is not None), None)
     raise ConformanceError("\n".join([heading, *lines])) from cause
-
-
-def describe(error: Exception) -> str:
-    """Name an exception and its text in one line."""
-    return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 
 def same(first: Evaluation, second: Evaluation) -> bool:

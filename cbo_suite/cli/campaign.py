@@ -26,9 +26,9 @@ from cbo_suite.cli.parameters import Shard
 from cbo_suite.cli.run import best_note
 from cbo_suite.cli.tables import make_console, print_table
 from cbo_suite.engines import EngineOptions, Limits, Outcome, make_engine
-from cbo_suite.engines.local import cores
 from cbo_suite.errors import UnknownId
 from cbo_suite.registry import list_optimizers, optimizer_factory, resolve_problem_id
+from cbo_suite.system import cores
 from cbo_suite.tasks import Task, change_task, get_suite, make_tasks, shard
 
 STOPPED = 130  # the exit status of what Ctrl-C ended

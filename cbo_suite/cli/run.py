@@ -12,7 +12,7 @@ import click
 from cbo_suite.cli.parameters import NAMES, SEEDS, SETTING, SHARD, SIZE, TIME
 
 if TYPE_CHECKING:
-    from cbo_suite.harness.loop import Progress
+    from cbo_suite.harness import Progress
     from cbo_suite.harness.results import Run
 
 # Options that only a campaign has, and those that only a single run has.

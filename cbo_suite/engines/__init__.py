@@ -50,8 +50,6 @@ Status = Literal[
 ]
 # Of these the next campaign makes a new attempt of its own accord: no fault of the run.
 INTERRUPTED: tuple[Status, ...] = ("killed", "stopped")
-# An error is cut to this many characters, and so is what is kept of a run's output.
-TEXT_LENGTH = 1200
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +73,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         journal: Path of the journal. It is resumed if it is there, and made with its folders if
             not.
         limits: What the run may use.
-        settings: Further keyword arguments of `cbo_suite.harness.run`, as plain JSON.
+        settings: Fields of `cbo_suite.harness.Settings` beside journal and callback, as plain JSON.
     """
 
     task: Task

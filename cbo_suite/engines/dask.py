@@ -24,8 +24,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cbo_suite._version import __version__
-from cbo_suite.engines import TEXT_LENGTH, EngineOptions, Event, Job, Outcome, Progress
-from cbo_suite.errors import CboError, InvalidTask, MissingExtra
+from cbo_suite.engines import EngineOptions, Event, Job, Outcome, Progress
+from cbo_suite.errors import (
+    TEXT_LENGTH,
+    CboError,
+    InvalidTask,
+    MissingExtra,
+    describe,
+    one_line,
+)
 from cbo_suite.files import write_whole
 from cbo_suite.journal import Contents, parse_journal
 from cbo_suite.tasks import Task
@@ -228,13 +235,13 @@ class DaskEngine:
         except (Exception, CancelledError) as error:
             # A scheduler that goes away takes all futures with it.
             self._check_connection()
-            text = f"the dask cluster lost the run: {type(error).__name__}: {error}"
-            outcome = Outcome(sent.job.task, "killed", _one_line(text))
+            text = f"the dask cluster lost the run: {describe(error)}"
+            outcome = Outcome(sent.job.task, "killed", text)
         else:
             try:
                 outcome = accept(sent.job, answer, sent.journal)
             except CboError as error:
-                outcome = Outcome(sent.job.task, "failed", _one_line(str(error)))
+                outcome = Outcome(sent.job.task, "failed", describe(error))
         del self._sent[name]
         return [outcome]
 
@@ -262,7 +269,7 @@ def accept(job: Job, answer: object, sent: bytes) -> Outcome:
     except (msgspec.DecodeError, zlib.error) as error:
         raise CboError(f"a dask worker answered with nonsense: {error}") from error
     if outcome.task != job.task:
-        raise CboError(f"a dask worker answered for another run, {_one_line(outcome.task.name)}")
+        raise CboError(f"a dask worker answered for another run, {one_line(outcome.task.name)}")
     if unpacking.unconsumed_tail:
         raise CboError(f"a dask worker sent a journal of more than {JOURNAL_BYTES} bytes")
     contents = parse_journal(journal, "the journal from a dask worker")
@@ -271,7 +278,7 @@ def accept(job: Job, answer: object, sent: bytes) -> Outcome:
         # A last line that is torn is dropped here already.
         write_whole(Path(job.journal), journal[: journal.rfind(b"\n") + 1])
     return msgspec.structs.replace(
-        outcome, error=_one_line(outcome.error), output=outcome.output[-TEXT_LENGTH:]
+        outcome, error=one_line(outcome.error), output=outcome.output[-TEXT_LENGTH:]
     )
 
 
@@ -281,7 +288,7 @@ def accept_progress(text: str) -> Progress | None:
         progress = msgspec.json.decode(text, type=Progress)
     except msgspec.DecodeError:
         return None
-    return msgspec.structs.replace(progress, note=_one_line(progress.note))
+    return msgspec.structs.replace(progress, note=one_line(progress.note))
 
 
 def _check_journal(
@@ -302,12 +309,6 @@ def _check_journal(
                 f"a dask worker says that a run is complete, but its journal has {done} of "
                 f"{job.task.budget} evaluations"
             )
-
-
-def _one_line(text: str) -> str:
-    """Put a text into one line of bounded length, without what is not to be shown."""
-    words = " ".join(text.split())
-    return "".join(letter for letter in words if letter.isprintable())[:TEXT_LENGTH]
 
 
 def make(options: EngineOptions) -> DaskEngine:

@@ -21,10 +21,10 @@ from distributed import get_worker
 from cbo_suite._version import __version__
 from cbo_suite.engines import Job, Outcome, Progress
 from cbo_suite.engines.local import LocalEngine
+from cbo_suite.engines.supervise import follow
 from cbo_suite.errors import CboError
 
 WATCH_SECONDS = 0.5
-POLL_SECONDS = 0.25
 # An engine that has nothing to do waits this long for its next run.
 IDLE_SECONDS = 120.0
 
@@ -104,20 +104,12 @@ def _supervise(job: Job, tell: Callable[[Progress], object], stop: threading.Eve
     with _lock:
         engine = _idle.pop() if _idle else LocalEngine(1)
     try:
-        engine.start(job)
-        asked = False
-        while True:
-            if stop.is_set() and not asked:
-                asked = True
-                engine.stop()
-            for event in engine.wait(POLL_SECONDS):
-                if isinstance(event, Outcome):
-                    _keep(engine)
-                    return event
-                tell(event)
+        outcome = follow(engine, job, on_progress=tell, stop=stop)
     except BaseException:
         engine.close()
         raise
+    _keep(engine)
+    return outcome
 
 
 def _keep(engine: LocalEngine) -> None:

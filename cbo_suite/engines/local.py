@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import select
 from collections.abc import Sequence
 
 from cbo_suite.engines import EngineOptions, Event, Job
 from cbo_suite.engines.supervise import ForkServerClient
 from cbo_suite.registry import list_optimizers
+from cbo_suite.system import cores
 from cbo_suite.tasks import Task
 
 # Optimizers of an extra share a fork server that has their slow libraries; no other run loads them.
 _SLOW_LIBRARIES: dict[str, Sequence[str]] = {"scbo": ("torch",)}
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class LocalEngine:

@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from cbo_suite.engines import TEXT_LENGTH, EngineOptions, Event, Job, Outcome, Status
-from cbo_suite.engines.local import cores
+from cbo_suite.engines import EngineOptions, Event, Job, Outcome, Status
 from cbo_suite.engines.slurm_job import Carrier
-from cbo_suite.errors import CboError, InvalidTask, MissingExtra
+from cbo_suite.errors import CboError, InvalidTask, MissingExtra, one_line
+from cbo_suite.system import cores
 from cbo_suite.tasks import Task
 
 # An array has at most 1001 jobs unless a cluster allows more.
@@ -220,7 +220,7 @@ class SlurmEngine:
             return None
         state = str(handle.state).partition(" ")[0]
         text = f"job {handle.job_id} ended as {state} without a result: see {handle.paths.stderr}"
-        return Outcome(job.task, STATES.get(state, "crashed"), text[:TEXT_LENGTH], seconds=seconds)
+        return Outcome(job.task, STATES.get(state, "crashed"), one_line(text), seconds=seconds)
 
     @staticmethod
     def _answer(submitted: _Submitted, seconds: float) -> Outcome:
@@ -233,7 +233,7 @@ class SlurmEngine:
         except Exception as error:  # submitit raises what the job raised, or errors of its own
             lines = str(error).strip().splitlines() or [type(error).__name__]
             text = f"job {handle.job_id}: {lines[-1]}"
-            return Outcome(job.task, "crashed", text[:TEXT_LENGTH], seconds=seconds)
+            return Outcome(job.task, "crashed", one_line(text), seconds=seconds)
         if outcome.status == "complete":
             shutil.rmtree(handle.paths.folder, ignore_errors=True)
         return outcome

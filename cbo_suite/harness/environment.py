@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 from cbo_suite._version import __version__
+from cbo_suite.system import cores
 
 # Libraries whose version can change a result; named when a run has imported them.
 LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
@@ -46,12 +46,12 @@ def describe_versions(factory: Callable[..., object] | None = None) -> dict[str,
 
 @cache
 def describe_machine() -> dict[str, str]:
-    """Describe the machine: system, architecture, processor and number of cores."""
+    """Describe the machine: system, architecture, processor and number of cores in reach."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
         "processor": _processor(),
-        "cores": str(os.cpu_count() or 1),
+        "cores": str(cores()),
     }
 
 

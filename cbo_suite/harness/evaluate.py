@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cbo_suite.errors import CboError, EvaluationFailed, PartialEvaluation
+from cbo_suite.errors import EvaluationFailed, PartialEvaluation, describe
 from cbo_suite.journal import Status
 from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation
 
@@ -153,9 +153,3 @@ def join_rows(rows: Sequence[Result]) -> Result:
         {i: row.messages[0] for i, row in enumerate(rows) if row.messages},
         sum(row.seconds for row in rows),
     )
-
-
-def describe(error: BaseException) -> str:
-    """Put an error into one line of bounded length."""
-    text = str(error) if isinstance(error, CboError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:1000]

@@ -15,60 +15,29 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
-from cbo_suite.errors import (
-    CboError,
-    EvaluationFailed,
-    InvalidTask,
-    JournalError,
-    OptimizerFailed,
-)
+from cbo_suite.errors import CboError, EvaluationFailed, JournalError, OptimizerFailed, describe
+from cbo_suite.harness.description import describe_run, plain_json
 from cbo_suite.harness.design import initial_design, virtual_duration
-from cbo_suite.harness.environment import describe_machine, describe_versions
 from cbo_suite.harness.evaluate import Evaluator
 from cbo_suite.harness.results import Run, gather_run
+from cbo_suite.harness.settings import Factory, Progress, Settings
 from cbo_suite.journal import (
-    SCHEMA,
     Batch,
     End,
-    Header,
     JournalWriter,
     Pending,
     read_journal,
     to_json_numbers,
 )
-from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer, Task
+from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Task
 
 T = TypeVar("T")
-Factory = Callable[..., Optimizer]
-Callback = Callable[["Progress"], object]
-# The fact "order" of runs that are told in the order in which results come.
-REAL_TIME = "real-time"
-
-
-class Progress(NamedTuple):
-    """What a callback is told after every batch.
-
-    Attributes:
-        done: Number of evaluations told.
-        budget: Number of evaluations of the whole run.
-        best_x: The best point so far, shape `(d,)`.
-        best_objective: Its objective value.
-        best_violation: Its total violation: 0 if it is feasible.
-        inspection: What the optimizer says of itself, None if it says nothing.
-    """
-
-    done: int
-    budget: int
-    best_x: Array
-    best_objective: float
-    best_violation: float
-    inspection: dict[str, Any] | None
 
 
 class _Best(NamedTuple):
@@ -96,19 +65,16 @@ class Loop:
 
     def __init__(
         self,
+        task: Task,
         problem: ConstrainedProblem,
         factory: Factory,
-        task: Task,
-        options: Mapping[str, Any],
-        callback: Callback | None,
+        settings: Settings,
         evaluator: Evaluator,
-        facts: Mapping[str, str],
     ) -> None:
         """Prepare the loop; the optimizer is made when it runs."""
-        self.problem, self.factory, self.task = problem, factory, task
-        self.options, self.callback, self.evaluator = dict(options), callback, evaluator
-        self.header = describe_run(problem, factory, task, self.options, facts)
-        self.real_time = facts.get("order") == REAL_TIME
+        self.task, self.problem, self.factory = task, problem, factory
+        self.settings, self.evaluator = settings, evaluator
+        self.header = describe_run(task, problem, factory, settings)
         sequential = bool(getattr(factory, "sequential", False))
         self.group_size = 1 if sequential or task.workers is not None else task.batch_size
         self.slots = 1 if sequential or task.workers is None else task.workers
@@ -139,7 +105,7 @@ class Loop:
                 budget=task.budget,
                 batch_size=task.workers or task.batch_size,
                 seed=task.seed,
-                **self.options,
+                **self.settings.options,
             ),
         )
         try:
@@ -216,7 +182,7 @@ class Loop:
             x = self.timed_call(
                 "ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted)
             )
-        if self.real_time:
+        if self.settings.real_time:
             duration = 0.0
         elif self.task.workers is not None:
             duration = virtual_duration(self.task.problem, self.task.seed, self.asked)
@@ -247,12 +213,13 @@ class Loop:
             if self.writer is not None:
                 self.writer.append(batch)
         self.tell(batch)
-        if self.callback is not None and self.best is not None:
-            self.callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
+        callback = self.settings.callback
+        if callback is not None and self.best is not None:
+            callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
 
     def next_group(self) -> _Group:
         """Take out the group that ends next, by the virtual clock or in real-time order."""
-        if not self.real_time:
+        if not self.settings.real_time:
             return heapq.heappop(self.under_way)
         number = self.recorded[0].first if self.recorded else self.evaluator.first_done()
         numbers = [group.first for group in self.under_way]
@@ -261,7 +228,7 @@ class Loop:
     def evaluate(self, group: _Group) -> Batch:
         """Write down what came of a group, with the optimizer's state."""
         result = self.evaluator.result(group.first)
-        self.clock = time.perf_counter() - self.began if self.real_time else group.finish
+        self.clock = time.perf_counter() - self.began if self.settings.real_time else group.finish
         return Batch(
             first=group.first,
             x=group.x.tolist(),
@@ -332,8 +299,7 @@ class Loop:
         try:
             return call()
         except Exception as error:
-            kind = "" if isinstance(error, CboError) else f"{type(error).__name__}: "
-            text = f"{self.task.optimizer} failed in {what}: {kind}{error}"
+            text = f"{self.task.optimizer} failed in {what}: {describe(error)}"
             failure = OptimizerFailed(text)
             failure.run = self.finish(End("failed", 0.0, text))
             raise failure from error
@@ -361,42 +327,3 @@ def _better(best: _Best | None, x: Array, evaluation: Evaluation) -> _Best:
     if best is None or (violation, found.objective) < (best.violation, best.objective):
         return found
     return best
-
-
-def describe_run(
-    problem: ConstrainedProblem,
-    factory: Factory,
-    task: Task,
-    options: Mapping[str, Any],
-    facts: Mapping[str, str],
-) -> Header:
-    """Describe a run for the first line of its journal."""
-    space = problem.space
-    pinned = {"space": space.digest, **facts}
-    if hasattr(problem, "executable_sha256"):
-        pinned["executable_sha256"] = str(problem.executable_sha256)
-    return Header(
-        schema=SCHEMA,
-        task=task,
-        options=plain_json(options, "options"),
-        dim=space.dim,
-        num_constraints=space.num_constraints,
-        versions=describe_versions(factory),
-        machine=describe_machine(),
-        facts=pinned,
-    )
-
-
-def plain_json(value: object, what: str) -> dict[str, Any]:
-    """Return a dict as JSON would give it back.
-
-    Raises:
-        InvalidTask: It holds something that JSON cannot.
-    """
-    try:
-        data = msgspec.json.decode(msgspec.json.encode(value))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidTask(f"{what} must be plain JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise InvalidTask(f"{what} must be a dict with string keys, got {type(value).__name__}")
-    return data

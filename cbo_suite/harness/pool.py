@@ -12,7 +12,6 @@ and functions that are defined at the top level of a module.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -30,11 +29,10 @@ from cbo_suite.harness.evaluate import Result, join_rows, no_values
 from cbo_suite.harness.pool_worker import evaluate_here, obstacle, set_up
 from cbo_suite.journal import Status
 from cbo_suite.protocols import Array, ConstrainedProblem
+from cbo_suite.system import ONE_THREAD, signal_name
 
 T = TypeVar("T")
 
-# Processes go side by side, one per core: more threads each would slow down the others.
-_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _starting = threading.Lock()
 # Stands for exit status 0, see `_Process.exitcode`.
 _CLEAN_EXIT = 256
@@ -47,8 +45,8 @@ class _Process(SpawnProcess):
     def start(self) -> None:
         """Start with one thread for linear algebra, unless the environment says otherwise."""
         with _starting:
-            unset = [name for name in _THREAD_SETTINGS if name not in os.environ]
-            os.environ.update(dict.fromkeys(unset, "1"))
+            unset = ONE_THREAD.keys() - os.environ.keys()
+            os.environ.update({name: ONE_THREAD[name] for name in unset})
             try:
                 super().start()
             finally:
@@ -254,8 +252,5 @@ class EvaluationPool:
 def _ending(code: int) -> str:
     """Say how a process ended."""
     if code < 0:
-        try:
-            return f"was killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"was killed by signal {-code}"
+        return f"was killed by {signal_name(-code)}"
     return f"ended with exit status {0 if code == _CLEAN_EXIT else code}"

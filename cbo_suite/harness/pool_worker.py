@@ -15,7 +15,8 @@ import signal
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 
-from cbo_suite.harness.evaluate import Result, describe, evaluate_points, no_values
+from cbo_suite.errors import describe
+from cbo_suite.harness.evaluate import Result, evaluate_points, no_values
 from cbo_suite.protocols import Array, ConstrainedProblem
 from cbo_suite.registry import make_problem
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from cbo_suite.errors import InvalidTask, OptimizerFailed, UnknownId, UnsupportedTask
-from cbo_suite.harness import run_task
+from cbo_suite.harness import Factory, Run, Settings, execute
 from cbo_suite.harness.environment import describe_machine, describe_versions
-from cbo_suite.harness.results import Run
-from cbo_suite.registry import optimizer_factory
+from cbo_suite.registry import make_problem, optimizer_factory
 from cbo_suite.verify.replay import draw, known_points
 from cbo_suite.verify.submission import Row, Submission, differing_version
 from cbo_suite.verify.verdict import MISSING, Case
@@ -40,7 +39,7 @@ def _compare_again(submission: Submission, count: int, case: Case) -> list[str]:
     notes = []
     for row in (rows[seed] for seed in seeds):
         try:
-            again = _run_again(row)
+            again = _run_again(row, factory)
         except (InvalidTask, UnsupportedTask, OptimizerFailed) as reason:
             complaints.add(row.line, "task", f"it cannot be run again: {reason}")
             continue
@@ -61,14 +60,15 @@ def _compare_again(submission: Submission, count: int, case: Case) -> list[str]:
     return notes
 
 
-def _run_again(row: Row) -> Run:
+def _run_again(row: Row, factory: Factory) -> Run:
     """Run a task as recorded; a run that fails gives what it had until then.
 
     Raises:
         OptimizerFailed: It has no evaluation, unlike the recorded one.
     """
     try:
-        return run_task(row.task, options=row.options)
+        problem = make_problem(row.task.problem)
+        return execute(row.task, problem, factory, Settings(options=row.options, registered=True))
     except OptimizerFailed as failure:
         if isinstance(failure.__cause__, MISSING):
             raise failure.__cause__ from failure

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from cbo_suite.errors import RecordError, UnknownId
+from cbo_suite.errors import RecordError, UnknownId, printable
 from cbo_suite.harness.environment import LIBRARIES, SOURCE
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record, decode_record
@@ -114,14 +114,6 @@ class Submission(NamedTuple):
     def provisional(self) -> bool:
         """Whether there are fewer runs than a full grid has."""
         return len(self.rows) < FULL_SEEDS
-
-
-def printable(text: str) -> str:
-    """Write a text of a stranger without line breaks, control signs and turns of direction."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode("ascii")
-        for sign in text.encode("utf-8", "backslashreplace").decode("utf-8")
-    )
 
 
 def read_submission(path: Path, complaints: Complaints) -> Submission | None:

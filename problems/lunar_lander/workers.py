@@ -24,6 +24,7 @@ from struct import Struct
 
 from cbo_suite.errors import EvaluationFailed
 from cbo_suite.problems.lunar_lander.flight import fly
+from cbo_suite.system import ONE_THREAD, cores
 
 Flight = tuple[Sequence[float], int]
 
@@ -137,7 +138,7 @@ def fly_all(flights: Sequence[Flight], workers: int | None = None) -> list[float
     _flown += len(flights)
     if workers is None:
         too_few = _shared is None and _flown < START_UP_FLIGHTS
-        workers = 1 if too_few or multiprocessing.parent_process() else _cores()
+        workers = 1 if too_few or multiprocessing.parent_process() else cores()
     count = min(workers, len(flights))
     if count <= 1 or not sys.executable or getattr(sys, "frozen", False):
         return [fly(weights, terrain) for weights, terrain in flights]
@@ -166,13 +167,6 @@ def _disown() -> None:
         _shared, _making = None, threading.Lock()
 
 
-def _cores() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _drain(queue: SimpleQueue[int]) -> Iterator[int]:
     """Yield what is in a queue until it is empty."""
     while True:
@@ -190,7 +184,7 @@ def _start_worker() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
-        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from cbo_suite.errors import InvalidTask, PartialEvaluation
 from cbo_suite.problems.base import Problem
-from cbo_suite.problems.mopta08.executable import default_workers, evaluate_points
+from cbo_suite.problems.mopta08.executable import evaluate_points
 from cbo_suite.problems.mopta08.install import (
     NUM_VALUES,
     TIMEOUT,
@@ -32,6 +32,7 @@ from cbo_suite.problems.mopta08.install import (
     reference_points,
 )
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
+from cbo_suite.system import cores
 
 
 class Mopta08(Problem):
@@ -72,7 +73,7 @@ class Mopta08(Problem):
         self.id = "mopta08-124d-v1"
         self.space = Space(np.zeros(124), np.ones(124), num_constraints=68)
         self.timeout = float(timeout)
-        self.workers = workers or default_workers()
+        self.workers = workers or cores()
         self.executable = locate(references)
         best = reference_points()[-1]
         self.best_known = BestKnown(

@@ -33,8 +33,10 @@ from cbo_suite.errors import (
     ExecutableLeftProcesses,
     ExecutableOutputInvalid,
     ExecutableTimeout,
+    one_line,
 )
 from cbo_suite.protocols import Array
+from cbo_suite.system import signal_name
 
 SUPERVISED = os.name == "posix"  # Windows has neither fork nor process groups
 GUARD = Path(__file__).with_name("executable_guard.py")
@@ -94,13 +96,6 @@ def read_numbers(output: str, count: int) -> list[float]:
                 f"{place}"
             )
     return numbers
-
-
-def default_workers() -> int:
-    """Return the number of cores that this process may use."""
-    if sys.platform.startswith("linux"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_all(
@@ -237,9 +232,7 @@ def _output(report: bytes, timeout: float) -> str:
             "system or processor, or not executable?)"
         )
     if reason == "signal":
-        raise ExecutableCrashed(
-            f"the executable was killed by signal {_signal_name(int(code))}{complaint}"
-        )
+        raise ExecutableCrashed(f"the executable was killed by {signal_name(int(code))}{complaint}")
     if code != "0":
         raise ExecutableCrashed(f"the executable ended with status {code}{complaint}")
     if left != "0":
@@ -252,16 +245,8 @@ def _output(report: bytes, timeout: float) -> str:
     return output.decode("ascii", errors="replace")
 
 
-def _signal_name(number: int) -> str:
-    """Name a signal where it has a name."""
-    try:
-        return f"{number} ({signal.Signals(number).name})"
-    except ValueError:
-        return str(number)
-
-
 def _quote(errors: bytes) -> str:
     """Quote the first lines of an executable's stderr, harmless for a terminal."""
     lines = errors.decode("ascii", errors="replace").splitlines()[:STDERR_LINES]
-    shown = ["".join(c if c.isprintable() else "?" for c in line)[:200] for line in lines]
+    shown = [one_line(line, 200) for line in lines]
     return f"; its stderr begins: {' | '.join(shown)}" if any(shown) else ""

@@ -27,8 +27,9 @@ import numpy as np
 import platformdirs
 
 from cbo_suite.errors import MissingExecutable, WrongExecutable
-from cbo_suite.problems.mopta08.executable import default_workers, evaluate_points
+from cbo_suite.problems.mopta08.executable import evaluate_points
 from cbo_suite.protocols import Array
+from cbo_suite.system import cores
 
 VARIABLE = "CBO_MOPTA08"
 NUM_VALUES = 69  # objective, then 68 constraints
@@ -226,9 +227,7 @@ def _check_identity(path: Path, references: Sequence[ReferencePoint]) -> None:
     """Refuse an executable that does not reproduce the reference values."""
     x = np.array([point.x for point in references])
     expected = np.array([point.values for point in references])
-    values, failures = evaluate_points(
-        path, x, NUM_VALUES, timeout=TIMEOUT, workers=default_workers()
-    )
+    values, failures = evaluate_points(path, x, NUM_VALUES, timeout=TIMEOUT, workers=cores())
     for row, error in failures.items():
         raise WrongExecutable(
             f"this executable does not show that it is MOPTA08: at point "

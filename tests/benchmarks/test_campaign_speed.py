@@ -14,7 +14,7 @@ from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.durations import Estimator
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import EngineOptions, Outcome, make_engine
-from cbo_suite.engines.local import cores
+from cbo_suite.system import cores
 from cbo_suite.tasks import Task, change_task, get_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")

@@ -240,8 +240,8 @@ def test_what_cannot_be_run_again_is_not_verified(
     def without_library_in_the_constructor(*_: object, **__: object) -> None:
         raise OptimizerFailed("failed in the constructor") from missing
 
-    for run_task in (without_library, without_library_in_the_constructor):
-        monkeypatch.setattr("cbo_suite.verify.rerun.run_task", run_task)
+    for execute in (without_library, without_library_in_the_constructor):
+        monkeypatch.setattr("cbo_suite.verify.rerun.execute", execute)
         verdict = verify_file(put(tmp_path, records), rerun=1)
         assert verdict.status == "unverified"
         assert verdict.findings[-1][:2] == ("rerun", "skipped")

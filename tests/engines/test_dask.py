@@ -293,7 +293,7 @@ def test_an_answer_is_written_without_its_torn_end(made, tmp_path):
     )
     outcome = accept(job, sent, b"")
     assert Path(job.journal).read_bytes() == b"".join(lines[:5])
-    assert outcome.error.startswith("a b[2Ja b")
+    assert outcome.error.startswith(r"a b\x1b[2Ja b")
     assert len(outcome.error) == 1200
     assert accept(job, answer(task, data), b"".join(lines[:5])).status == "complete"
     assert Path(job.journal).read_bytes() == data
@@ -307,7 +307,7 @@ def test_what_a_worker_says_of_progress_is_harmless():
     said = Progress(make_task(0), 3, note="a\nb\x1b[2J" * 999)
     heard = accept_progress(msgspec.json.encode(said).decode())
     assert heard.evaluations == 3
-    assert heard.note.startswith("a b[2Ja b")
+    assert heard.note.startswith(r"a b\x1b[2Ja b")
     assert len(heard.note) == 1200
     assert accept_progress('{"note": 1}') is None
 

@@ -25,7 +25,6 @@ from cbo_suite.errors import (
 )
 from cbo_suite.problems.mopta08 import executable, executable_guard
 from cbo_suite.problems.mopta08.executable import (
-    default_workers,
     evaluate_points,
     read_numbers,
     run_all,
@@ -114,11 +113,11 @@ MISBEHAVIOURS = {
         "did not end",
     ),
     "spins": ("while true; do :; done", ExecutableTimeout, "did not end"),
-    "segfault": ("kill -SEGV $$", ExecutableCrashed, r"killed by signal 11 \(SIGSEGV\)"),
+    "segfault": ("kill -SEGV $$", ExecutableCrashed, "killed by SIGSEGV"),
     "status": (
         "printf 'no licence\\033[31m\\nline two\\n' >&2; exit 3",
         ExecutableCrashed,
-        r"ended with status 3; its stderr begins: no licence\?\[31m \| line two",
+        r"ended with status 3; its stderr begins: no licence\\x1b\[31m \| line two",
     ),
     "68 numbers": (
         "head -n 68 input.txt > output.txt",
@@ -239,11 +238,6 @@ def test_windows_is_told_to_use_the_subsystem(monkeypatch: pytest.MonkeyPatch) -
 def test_numbers_are_read_as_written(text: str) -> None:
     """Any white space, any usual form."""
     assert read_numbers(text, 2) == [float(word) for word in text.split()]
-
-
-def test_workers_are_the_cores_of_this_process() -> None:
-    """As many as the process may use."""
-    assert default_workers() == len(os.sched_getaffinity(0))
 
 
 OWNER = """

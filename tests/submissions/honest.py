@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import cbo_suite as cbo
+from cbo_suite.harness import Factory
 from cbo_suite.harness.design import initial_design
-from cbo_suite.harness.loop import Factory
 from cbo_suite.journal import read_journal, to_json_numbers
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (

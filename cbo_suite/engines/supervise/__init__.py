@@ -1,5 +1,5 @@
 """Runs in processes of their own, each ended within its limits: a fork server, guards, children."""
 
-from cbo_suite.engines.supervise.client import ForkServerClient, supervise
+from cbo_suite.engines.supervise.client import ForkServerClient, follow, supervise
 
-__all__ = ["ForkServerClient", "supervise"]
+__all__ = ["ForkServerClient", "follow", "supervise"]

@@ -15,14 +15,24 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from cbo_suite.engines import TEXT_LENGTH, Job
+from cbo_suite.engines import Job
 from cbo_suite.engines.supervise.processes import PR_SET_PDEATHSIG, prctl
-from cbo_suite.errors import CboError, JournalLocked, JournalNotWritten, UnsupportedTask
-from cbo_suite.harness import run_task
+from cbo_suite.errors import (
+    JournalLocked,
+    JournalNotWritten,
+    UnsupportedTask,
+    describe,
+    one_line,
+)
+from cbo_suite.harness import Callback, Progress, Run, Settings, execute
 from cbo_suite.harness.environment import describe_machine, describe_versions
-from cbo_suite.harness.loop import Callback, Progress
-from cbo_suite.harness.results import Run
-from cbo_suite.registry import OWN_PACKAGE, list_optimizers, list_problems
+from cbo_suite.registry import (
+    OWN_PACKAGE,
+    list_optimizers,
+    list_problems,
+    make_problem,
+    optimizer_factory,
+)
 
 # A run reports how far it is no more often than this.
 REPORT_SECONDS = 0.5
@@ -71,7 +81,7 @@ def perform(job: dict[str, Any], tell: int, write: int, unwanted: Collection[int
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     except BaseException as error:
-        _report(tell, {"status": "failed", "error": _describe(error)})
+        _report(tell, {"status": "failed", "error": describe(error)})
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
@@ -97,12 +107,12 @@ def _run(job: Job, tell: int) -> None:
     try:
         done = _patiently(job, show)
     except UnsupportedTask as reason:
-        _report(tell, {"status": "skipped", "error": _describe(reason)})
+        _report(tell, {"status": "skipped", "error": describe(reason)})
     except (JournalLocked, JournalNotWritten) as reason:
-        _report(tell, {"status": "stopped", "error": _describe(reason)})
+        _report(tell, {"status": "stopped", "error": describe(reason)})
     except Exception as error:
         status = "memory" if any(map(_is_memory, _causes(error))) else "failed"
-        _report(tell, {"status": status, "error": _describe(error)})
+        _report(tell, {"status": status, "error": describe(error)})
     else:
         violation = float(done.evaluation.violation[done.best_index])
         found = _best(len(done.x), done.best_objective, violation)
@@ -119,17 +129,22 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report what was logged, and print it as if nobody had listened."""
-        note = _one_line(record.getMessage())
+        note = one_line(record.getMessage())
         print(note, file=sys.stderr)
         _report(self._tell, {"note": note})
 
 
 def _patiently(job: Job, callback: Callback) -> Run:
     """Run the task, once nobody else writes its journal."""
+    task = job.task
+    problem, factory = make_problem(task.problem), optimizer_factory(task.optimizer)
+    settings = Settings(
+        journal=Path(job.journal), callback=callback, registered=True, **job.settings
+    )
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            return run_task(job.task, journal=Path(job.journal), callback=callback, **job.settings)
+            return execute(task, problem, factory, settings)
         except JournalLocked:
             if time.monotonic() > deadline:
                 raise
@@ -178,18 +193,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _is_memory(error: BaseException) -> bool:
     """Tell whether an error says that there is no memory left."""
     return isinstance(error, MemoryError) or any(text in str(error) for text in _NO_MEMORY)
-
-
-def _describe(error: BaseException) -> str:
-    """Put an error into one line."""
-    text = str(error) if isinstance(error, CboError) else f"{type(error).__name__}: {error}"
-    return _one_line(text)
-
-
-def _one_line(text: str) -> str:
-    """Put a text into one line of bounded length, harmless for a terminal."""
-    line = " ".join(text.split())[:TEXT_LENGTH]
-    return "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _report(tell: int, fields: dict[str, Any]) -> None:

@@ -21,17 +21,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
 import msgspec
 
 from cbo_suite.engines import Event, Job, Outcome, Progress
 from cbo_suite.errors import CboError
+from cbo_suite.system import ONE_THREAD
 from cbo_suite.tasks import Task
 
 START = Path(__file__).with_name("start.py")
-# Runs go side by side, one per core: a run that used more threads would slow down the others.
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # How long a fork server may take to end after it was told to.
 CLOSE_SECONDS = 2.0
 POLL_SECONDS = 0.25
@@ -70,19 +69,47 @@ def supervise(
     """
     server = ForkServerClient(preload)
     try:
-        server.start(job)
-        asked = False
-        while True:
-            if stop is not None and stop.is_set() and not asked:
-                asked = True
-                server.stop(job.task)
-            for event in server.wait(POLL_SECONDS):
-                if isinstance(event, Outcome):
-                    return event
-                if on_progress is not None:
-                    on_progress(event)
+        return follow(server, job, on_progress=on_progress, stop=stop)
     finally:
         server.close()
+
+
+class Starter(Protocol):
+    """What starts runs: a fork server, or an engine that has nothing else to do."""
+
+    def start(self, job: Job) -> None:
+        """Begin a run."""
+
+    def stop(self, task: Task | None = None) -> None:
+        """Ask the run of a task, or all runs, to end."""
+
+    def wait(self, seconds: float) -> Sequence[Event]:
+        """Return what happened, after `seconds` at most."""
+
+
+def follow(
+    starter: Starter,
+    job: Job,
+    *,
+    on_progress: Callable[[Progress], object] | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Start one job and follow it to its end; the arguments are those of `supervise`.
+
+    Raises:
+        CboError: No process could be started here.
+    """
+    starter.start(job)
+    asked = False
+    while True:
+        if stop is not None and stop.is_set() and not asked:
+            asked = True
+            starter.stop(job.task)
+        for event in starter.wait(POLL_SECONDS):
+            if isinstance(event, Outcome):
+                return event
+            if on_progress is not None:
+                on_progress(event)
 
 
 class ForkServerClient:
@@ -107,7 +134,7 @@ class ForkServerClient:
         self._pending = b""
         self._ready = False
         self._errors = tempfile.TemporaryFile()
-        environment = os.environ | dict.fromkeys(THREAD_SETTINGS, "1")
+        environment = os.environ | ONE_THREAD
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(START)],

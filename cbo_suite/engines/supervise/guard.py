@@ -25,9 +25,9 @@ from cbo_suite.engines.supervise.processes import (
     read_available,
     reap,
     send,
-    signal_name,
     wake_up_pipe,
 )
+from cbo_suite.system import signal_name
 
 GRACE_SECONDS = 1.0  # between asking a run to end and killing it
 SWEEP_SECONDS = 1.5  # how long killed processes may take to disappear

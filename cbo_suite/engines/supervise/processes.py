@@ -83,11 +83,3 @@ def read_available(handle: int) -> bytes | None:
         return os.read(handle, 2**16) or None
     except BlockingIOError:
         return b""
-
-
-def signal_name(number: int) -> str:
-    """Name a signal."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

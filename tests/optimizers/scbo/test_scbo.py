@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cbo_suite import minimize
-from cbo_suite.harness import run
-from cbo_suite.harness.loop import Progress
+from cbo_suite.harness import Progress, run
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.optimizers.scbo.trust_region import SMALLEST_LENGTH
 from cbo_suite.protocols import Array, Evaluation, Space

@@ -1,0 +1,105 @@
+"""What steers a run beside its task: options, where points are evaluated, and who hears of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cbo_suite.errors import InvalidTask
+from cbo_suite.protocols import Array, Optimizer, Task
+from cbo_suite.system import cores
+
+Factory = Callable[..., Optimizer]
+
+
+class Progress(NamedTuple):
+    """What a callback is told after every batch.
+
+    Attributes:
+        done: Number of evaluations told.
+        budget: Number of evaluations of the whole run.
+        best_x: The best point so far, shape `(d,)`.
+        best_objective: Its objective value.
+        best_violation: Its total violation: 0 if it is feasible.
+        inspection: What the optimizer says of itself, None if it says nothing.
+    """
+
+    done: int
+    budget: int
+    best_x: Array
+    best_objective: float
+    best_violation: float
+    inspection: dict[str, Any] | None
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers a run beside its task.
+
+    Attributes:
+        options: Options of the optimizer.
+        journal: Where every evaluation is written, None for nowhere; the same path again resumes.
+        callback: Called with a `Progress` after every batch.
+        processes: Number of processes that evaluate, None to leave it to `processes_for`.
+        evaluation_timeout: Seconds after which the evaluation of a point is killed, None for never.
+        real_time: Whether results of asynchronous workers are told in the order in which they come.
+        registered: Whether the problem is the registered one of its id, which other processes make
+            for themselves; any other is sent to them.
+
+    Raises:
+        InvalidTask: The time-out is not a number of seconds above 0.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    journal: str | Path | None = None
+    callback: Callback | None = None
+    processes: int | None = None
+    evaluation_timeout: float | None = None
+    real_time: bool = False
+    registered: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a time-out that is none."""
+        if self.evaluation_timeout is None:
+            return
+        try:
+            seconds = float(self.evaluation_timeout)
+        except (TypeError, ValueError):
+            seconds = math.nan
+        if not 0.0 < seconds < math.inf:
+            raise InvalidTask(
+                f"evaluation_timeout must be seconds above 0, got {self.evaluation_timeout!r}"
+            )
+        object.__setattr__(self, "evaluation_timeout", seconds)
+
+    def processes_for(self, task: Task) -> int | None:
+        """Return the number of processes that evaluate, None for the process of the run itself.
+
+        A time-out and the real order of results need other processes: if their number is not
+        given it is that of the workers, or as many of the batch as there are cores.
+
+        Raises:
+            InvalidTask: Results shall come in real time, but there are no workers.
+        """
+        if self.real_time and task.workers is None:
+            raise InvalidTask("real_time orders the results of asynchronous workers: give workers")
+        if self.processes is not None:
+            return self.processes
+        if self.evaluation_timeout is None and not self.real_time:
+            return None
+        return task.workers or min(task.batch_size, cores())
+
+    def facts(self) -> dict[str, str]:
+        """Return what of these settings can change a result, for the header of the journal."""
+        facts = {}
+        if self.evaluation_timeout is not None:
+            facts["evaluation_timeout"] = str(self.evaluation_timeout)
+        if self.real_time:
+            facts["order"] = "real-time"
+        return facts
