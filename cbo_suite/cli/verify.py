@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +16,22 @@ if TYPE_CHECKING:
 
 
 @click.command("verify")
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
+@click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "--against",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of published runs, which must not be overwritten.",
+)
+@click.option(
+    "--since",
+    metavar="COMMIT",
+    help="Verify what the commit at hand changes since this one, as a pull request is judged.",
+)
+@click.option(
+    "--repository",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="With --since: the repository [the one here].",
 )
 @click.option(
     "--rerun", type=click.IntRange(0), default=0, metavar="K", help="Run K of the seeds again."
@@ -40,6 +50,8 @@ if TYPE_CHECKING:
 def verify(
     files: tuple[Path, ...],
     against: Path | None,
+    since: str | None,
+    repository: Path,
     rerun: int,
     salt: str | None,
     mark: Path | None,
@@ -51,11 +63,35 @@ def verify(
     out as recorded. Exits with 1 if a file is refused, or if --rerun was asked for and could not
     be done.
     """
+    if since is not None:
+        if files or against is not None:
+            raise click.UsageError("--since takes all files from git: leave FILE and --against out")
+        with TemporaryDirectory(prefix="cbo-verify-") as folder:
+            paths, against = _changed(repository, since, Path(folder))
+            _verify(paths, against, rerun, salt, mark, as_json)
+        return
+    paths = _expand(files)
+    if not paths:
+        raise click.ClickException(
+            "there is nothing to verify: name files <problem>/<optimizer>.jsonl, or folders of them"
+        )
+    _verify(paths, against, rerun, salt, mark, as_json)
+
+
+def _verify(
+    paths: list[Path],
+    against: Path | None,
+    rerun: int,
+    salt: str | None,
+    mark: Path | None,
+    as_json: bool,
+) -> None:
+    """Verify files, print what was found, and end with 1 where a file is not to be believed."""
     from cbo_suite.verify import mark_verified, new_salt, verify_file
 
     salt = new_salt() if salt is None else salt
     verdicts = []
-    for path in _expand(files):
+    for path in paths:
         verdict = verify_file(path, against=against, rerun=rerun, salt=salt)
         verdicts.append(verdict)
         if not as_json:
@@ -73,6 +109,26 @@ def verify(
         click.echo(f"To draw the same seeds and samples again: --salt {salt}")
     if counts["refused"] or (rerun and counts["unverified"]):
         raise click.exceptions.Exit(1)
+
+
+def _changed(repository: Path, since: str, folder: Path) -> tuple[list[Path], Path]:
+    """Write the records that a commit changes, and those published before it, into a folder."""
+    from cbo_suite.verify.change import find_change, write_records_of
+    from cbo_suite.verify.submission import printable
+
+    change = find_change(repository, since, "HEAD")
+    for path in change.notices:
+        click.echo(f"for a maintainer: {printable(path)} is changed")
+    if change.complaints:
+        for complaint in change.complaints:
+            click.echo(f"refused: {printable(complaint)}", err=True)
+        raise click.exceptions.Exit(1)
+    published = folder / "published"
+    published.mkdir()
+    write_records_of(repository, since, published)
+    paths = write_records_of(repository, "HEAD", folder / "submitted", change.records)
+    click.echo(f"{len(paths)} record files are new or changed")
+    return paths, published
 
 
 def _expand(paths: tuple[Path, ...]) -> list[Path]:
