@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from cbo_suite.protocols import Evaluation
@@ -17,7 +19,7 @@ def make(
     optimizer: str = "some",
     seed: int = 0,
     budget: int | None = None,
-    status: str = "complete",
+    status: Literal["complete", "failed"] = "complete",
 ) -> Record:
     """Make the record of a run that saw these objective values; None is an infeasible point."""
     objective = np.array([0.0 if value is None else value for value in values])

@@ -113,8 +113,8 @@ def _verify(
 
 def _changed(repository: Path, since: str, folder: Path) -> tuple[list[Path], Path]:
     """Write the records that a commit changes, and those published before it, into a folder."""
+    from cbo_suite.errors import printable
     from cbo_suite.verify.change import find_change, write_records_of
-    from cbo_suite.verify.submission import printable
 
     change = find_change(repository, since, "HEAD")
     for path in change.notices:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from cbo_suite import __version__
 from cbo_suite.cli import main
 from tests.terminal import on_terminal
 
+Command = Callable[..., Result]
+
 
 @pytest.fixture
-def cbo(tmp_path, monkeypatch):
+def cbo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Call `cbo` in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(main, arguments)
 
 
-def test_help_names_every_command(cbo):
+def test_help_names_every_command(cbo: Command) -> None:
     """Each command is in the help and answers --help itself."""
     text = cbo("--help").output
     for command in ("list", "run", "leaderboard", "check", "new", "mopta08"):
@@ -31,7 +35,7 @@ def test_help_names_every_command(cbo):
     assert cbo("nonsense").exit_code == 2
 
 
-def test_list_prints_tables_and_json(cbo):
+def test_list_prints_tables_and_json(cbo: Command) -> None:
     """Both hold the same ids."""
     table = cbo("list").output
     listing = json.loads(cbo("list", "--json").output)
@@ -43,7 +47,7 @@ def test_list_prints_tables_and_json(cbo):
     assert (toy["dim"], toy["num_constraints"], toy["package"]) == (2, 2, "cbo-suite")
 
 
-def test_run_reports_and_resumes(cbo, tmp_path):
+def test_run_reports_and_resumes(cbo: Command, tmp_path: Path) -> None:
     """Plain lines where there is no terminal; the journal is kept and read again."""
     arguments = ("run", "toy-2d", "random-search", "--budget", "30", "--seed", "4")
     first = cbo(*arguments, "--journal", "run.jsonl")
@@ -57,7 +61,7 @@ def test_run_reports_and_resumes(cbo, tmp_path):
     assert (tmp_path / "run.jsonl").stat().st_mtime_ns == stamp
 
 
-def test_run_says_when_nothing_is_feasible(cbo):
+def test_run_says_when_nothing_is_feasible(cbo: Command) -> None:
     """Ackley's feasible set is out of reach of ten random points."""
     output = cbo("run", "ackley-10d", "random-search", "--budget", "10").output
     assert "infeasible, violation" in output
@@ -82,7 +86,9 @@ def test_run_says_when_nothing_is_feasible(cbo):
         (("new", "optimizer", "Bad Name"), "cannot be a name"),
     ],
 )
-def test_mistakes_are_answered_without_a_traceback(cbo, arguments, message):
+def test_mistakes_are_answered_without_a_traceback(
+    cbo: Command, arguments: tuple[str, ...], message: str
+) -> None:
     """A message on one line, a non-zero exit."""
     result = cbo(*arguments)
     assert result.exit_code in (1, 2)
@@ -90,7 +96,9 @@ def test_mistakes_are_answered_without_a_traceback(cbo, arguments, message):
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
+def test_a_suite_is_run_ranked_and_resumed(
+    cbo: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Runs, records, the ranking table and the path of the page."""
     from cbo_suite import tasks
 
@@ -117,12 +125,12 @@ def test_a_suite_is_run_ranked_and_resumed(cbo, monkeypatch, tmp_path):
     assert "no records in empty" in cbo("leaderboard", "build", "--runs", "empty").output
 
 
-def test_titles_of_the_site_are_those_of_the_suite(monkeypatch):
+def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else is installed on a machine does not change the site that it builds."""
     from cbo_suite import registry
     from cbo_suite.cli.leaderboard import _titles
 
-    def more():
+    def more() -> list[registry.OptimizerInfo]:
         return [registry.OptimizerInfo("my-search", "from my-search", "", "my-search"), *own]
 
     own = registry.list_optimizers()
@@ -133,7 +141,7 @@ def test_titles_of_the_site_are_those_of_the_suite(monkeypatch):
     assert "toy-2d-v1" in titles
 
 
-def test_new_optimizer_is_ready_to_use(cbo, tmp_path):
+def test_new_optimizer_is_ready_to_use(cbo: Command, tmp_path: Path) -> None:
     """What `cbo new` writes passes `cbo check` and its own test, and is never overwritten."""
     written = cbo("new", "optimizer", "my-search")
     assert "cbo check my_search:MySearch" in written.output
@@ -164,7 +172,9 @@ def test_new_optimizer_is_ready_to_use(cbo, tmp_path):
         ("numpy", "installed here already", "my-numpy"),
     ],
 )
-def test_new_refuses_names_that_cannot_work(cbo, tmp_path, name, reason, suggestion):
+def test_new_refuses_names_that_cannot_work(
+    cbo: Command, tmp_path: Path, name: str, reason: str, suggestion: str
+) -> None:
     """Before anything is written, with a name that would do."""
     refused = cbo("new", "optimizer", name)
     assert refused.exit_code == 1
@@ -175,7 +185,7 @@ def test_new_refuses_names_that_cannot_work(cbo, tmp_path, name, reason, suggest
     assert cbo("new", "optimizer", suggestion).exit_code == 0
 
 
-def test_check_reports_broken_rules(cbo, tmp_path):
+def test_check_reports_broken_rules(cbo: Command, tmp_path: Path) -> None:
     """A class that breaks the contract is told which rule, and the exit is not zero."""
     (tmp_path / "broken_search.py").write_text(
         "import numpy as np\n"
@@ -194,7 +204,7 @@ def test_check_reports_broken_rules(cbo, tmp_path):
     assert problem.exit_code == 0, problem.output
 
 
-def test_a_terminal_gets_a_progress_bar():
+def test_a_terminal_gets_a_progress_bar() -> None:
     """On a real terminal the run shows a bar with the best value and the time left."""
     command = [sys.executable, "-m", "cbo_suite", "run", "toy-2d", "random-search"]
     text = on_terminal(command, TERM="xterm", COLUMNS="150")

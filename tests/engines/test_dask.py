@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,11 +18,12 @@ import pytest
 from cbo_suite._version import __version__
 from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.store import Store
-from cbo_suite.engines import EngineOptions, Job, Outcome, Progress, make_engine
+from cbo_suite.engines import Engine, EngineOptions, Job, Outcome, Progress, make_engine
 from cbo_suite.engines.dask import accept, accept_progress
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
 from cbo_suite.harness import run
 from cbo_suite.tasks import Task
+from tests.doubles import without_times
 from tests.engines.dask_cluster import ROOT, Cluster
 
 pytest.importorskip("distributed", reason="the dask engine needs cbo-suite[dask]")
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Start a scheduler and a worker."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
@@ -42,27 +43,21 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture
-def engine(cluster):
+def engine(cluster: Cluster) -> Iterator[Engine]:
     """Connect an engine to the cluster."""
     engine = make_engine("dask", EngineOptions(scheduler=cluster.address))
     yield engine
     engine.close()
 
 
-def make_task(seed, budget=150, optimizer="random-search"):
+def make_task(seed: int, budget: int = 150, optimizer: str = "random-search") -> Task:
     """Make a task that takes a second or so."""
     return Task("toy-2d-v1", optimizer, budget, 1, 10, seed)
 
 
-def without_times(path):
-    """Return the lines of a journal with every time taken out."""
-    lines = [json.loads(raw) for raw in Path(path).read_bytes().splitlines()]
-    return [{k: v for k, v in line.items() if not k.startswith("seconds_")} for line in lines]
-
-
-def finish(engine, limit=100.0):
+def finish(engine: Engine, limit: float = 100.0) -> tuple[Outcome, list[Progress]]:
     """Wait for the next outcome; return it and the progress before."""
-    progress = []
+    progress: list[Progress] = []
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         for event in engine.wait(1.0):
@@ -72,13 +67,13 @@ def finish(engine, limit=100.0):
     raise AssertionError("no outcome")
 
 
-def runs_of(process):
+def runs_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Find the processes of runs below a worker."""
     children = psutil.Process(process.pid).children(recursive=True)
     return [child for child in children if "supervise/start.py" in " ".join(child.cmdline())]
 
 
-def test_a_campaign_survives_the_loss_of_a_worker(cluster, tmp_path):
+def test_a_campaign_survives_the_loss_of_a_worker(cluster: Cluster, tmp_path: Path) -> None:
     """One of two workers is killed: every run completes, with the bytes of the local engine."""
     tasks = [
         make_task(seed, optimizer=name) for seed in range(3) for name in ("cobyla", "random-search")
@@ -90,7 +85,8 @@ def test_a_campaign_survives_the_loss_of_a_worker(cluster, tmp_path):
     cluster.wait_for_workers(2)
     engine = make_engine("dask", EngineOptions(scheduler=cluster.address))
     campaign = Campaign(tasks, store)
-    children, done = [], 0
+    children: list[psutil.Process] = []
+    done = 0
     for event in campaign.run(engine):
         done += isinstance(event, Outcome)
         if not children and done and runs_of(doomed) and isinstance(event, Progress):
@@ -105,7 +101,7 @@ def test_a_campaign_survives_the_loss_of_a_worker(cluster, tmp_path):
     assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
 
 
-def test_a_journal_is_sent_along_and_continued(engine, tmp_path):
+def test_a_journal_is_sent_along_and_continued(engine: Engine, tmp_path: Path) -> None:
     """What is on record is not evaluated again, and the rest is the same."""
     task = make_task(7, budget=60)
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
@@ -119,7 +115,9 @@ def test_a_journal_is_sent_along_and_continued(engine, tmp_path):
     assert without_times(cut) == without_times(whole)
 
 
-def test_a_stopped_run_brings_its_journal_back(engine, cluster, tmp_path):
+def test_a_stopped_run_brings_its_journal_back(
+    engine: Engine, cluster: Cluster, tmp_path: Path
+) -> None:
     """The run that is under way ends early, the one that waits does not begin."""
     jobs = [
         Job(make_task(seed, budget=100_000), str(tmp_path / f"{seed}.jsonl")) for seed in (0, 1)
@@ -141,7 +139,7 @@ def test_a_stopped_run_brings_its_journal_back(engine, cluster, tmp_path):
 
 CLIENT = """
 import sys
-from cbo_suite.engines import EngineOptions, Job, make_engine
+from cbo_suite.engines import Engine, EngineOptions, Job, make_engine
 from tests.engines.test_dask import make_task
 engine = make_engine("dask", EngineOptions(scheduler=sys.argv[1]))
 engine.start(Job(make_task(0, budget=100_000), "run.jsonl"))
@@ -151,7 +149,7 @@ while True:
 """
 
 
-def test_runs_end_when_the_campaign_is_killed(cluster, tmp_path):
+def test_runs_end_when_the_campaign_is_killed(cluster: Cluster, tmp_path: Path) -> None:
     """Nobody waits for the run any more, so the worker ends it and takes the next."""
     client = subprocess.Popen(
         [sys.executable, "-c", CLIENT, cluster.address],
@@ -160,6 +158,7 @@ def test_runs_end_when_the_campaign_is_killed(cluster, tmp_path):
         stdout=subprocess.PIPE,
     )
     try:
+        assert client.stdout is not None
         assert b"Progress" in client.stdout.readline()
     finally:
         client.send_signal(signal.SIGKILL)
@@ -172,7 +171,7 @@ def test_runs_end_when_the_campaign_is_killed(cluster, tmp_path):
         engine.close()
 
 
-def test_closing_ends_the_runs_at_once(cluster, tmp_path):
+def test_closing_ends_the_runs_at_once(cluster: Cluster, tmp_path: Path) -> None:
     """The next campaign finds a free worker; closing twice is fine."""
     engine = make_engine("dask", EngineOptions(scheduler=cluster.address))
     engine.start(Job(make_task(0, budget=100_000), str(tmp_path / "long.jsonl")))
@@ -203,7 +202,7 @@ PRELOADS = {
 
 
 @pytest.mark.parametrize("message", PRELOADS)
-def test_workers_of_another_kind_are_refused(message, tmp_path):
+def test_workers_of_another_kind_are_refused(message: str, tmp_path: Path) -> None:
     """Another version, or none at all, is named with the worker before anything runs."""
     cluster = Cluster(tmp_path)
     try:
@@ -218,7 +217,7 @@ def test_workers_of_another_kind_are_refused(message, tmp_path):
         cluster.close()
 
 
-def test_a_run_that_costs_too_many_workers_is_given_up(tmp_path):
+def test_a_run_that_costs_too_many_workers_is_given_up(tmp_path: Path) -> None:
     """After as many losses as dask allows the run has an outcome, and the cluster goes on."""
     cluster = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
     try:
@@ -238,7 +237,7 @@ def test_a_run_that_costs_too_many_workers_is_given_up(tmp_path):
         cluster.close()
 
 
-def test_a_scheduler_that_goes_away_is_named(tmp_path):
+def test_a_scheduler_that_goes_away_is_named(tmp_path: Path) -> None:
     """The campaign ends with a clear error instead of waiting for ever."""
     cluster = Cluster(tmp_path)
     try:
@@ -256,7 +255,7 @@ def test_a_scheduler_that_goes_away_is_named(tmp_path):
         cluster.close()
 
 
-def test_addresses_that_lead_nowhere_are_named(monkeypatch):
+def test_addresses_that_lead_nowhere_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """No address, no scheduler, no library."""
     with pytest.raises(InvalidTask, match="--scheduler tcp://HOST:8786"):
         make_engine("dask", EngineOptions())
@@ -269,7 +268,7 @@ def test_addresses_that_lead_nowhere_are_named(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Task, bytes]:
     """Make a complete run; return its task and the bytes of its journal."""
     path = tmp_path_factory.mktemp("made") / "run.jsonl"
     task = make_task(0, budget=12)
@@ -277,13 +276,15 @@ def made(tmp_path_factory):
     return task, path.read_bytes()
 
 
-def answer(task, journal, **changes):
+def answer(task: Task, journal: bytes, **changes: str) -> tuple[bytes, bytes]:
     """Answer as a worker does."""
     outcome = Outcome(task, "complete", evaluations=12)
     return msgspec.json.encode(msgspec.structs.replace(outcome, **changes)), zlib.compress(journal)
 
 
-def test_an_answer_is_written_without_its_torn_end(made, tmp_path):
+def test_an_answer_is_written_without_its_torn_end(
+    made: tuple[Task, bytes], tmp_path: Path
+) -> None:
     """What a worker sends is a journal of the run; texts become one short line."""
     task, data = made
     job = Job(task, str(tmp_path / "new" / "run.jsonl"))
@@ -302,17 +303,20 @@ def test_an_answer_is_written_without_its_torn_end(made, tmp_path):
     assert Path(job.journal).read_bytes() == data
 
 
-def test_what_a_worker_says_of_progress_is_harmless():
+def test_what_a_worker_says_of_progress_is_harmless() -> None:
     """Its note becomes one short line; nonsense is dropped."""
     said = Progress(make_task(0), 3, note="a\nb\x1b[2J" * 999)
     heard = accept_progress(msgspec.json.encode(said).decode())
+    assert heard is not None
     assert heard.evaluations == 3
     assert heard.note.startswith(r"a b\x1b[2Ja b")
     assert len(heard.note) == 1200
     assert accept_progress('{"note": 1}') is None
 
 
-def test_hostile_answers_are_refused_and_nothing_is_written(made, tmp_path):
+def test_hostile_answers_are_refused_and_nothing_is_written(
+    made: tuple[Task, bytes], tmp_path: Path
+) -> None:
     """Whatever a worker sends, the journal that is there stays as it is."""
     task, data = made
     other = make_task(1, budget=12)
@@ -340,7 +344,9 @@ def test_hostile_answers_are_refused_and_nothing_is_written(made, tmp_path):
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_journal_bomb_is_not_unpacked(made, tmp_path, monkeypatch):
+def test_a_journal_bomb_is_not_unpacked(
+    made: tuple[Task, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What unpacks to more than a journal can be is refused."""
     task, data = made
     monkeypatch.setattr("cbo_suite.engines.dask.JOURNAL_BYTES", 1000)
@@ -348,7 +354,7 @@ def test_a_journal_bomb_is_not_unpacked(made, tmp_path, monkeypatch):
         accept(Job(task, str(tmp_path / "run.jsonl")), answer(task, data), b"")
 
 
-def test_the_version_of_the_worker_is_asked_for():
+def test_the_version_of_the_worker_is_asked_for() -> None:
     """What a worker says is the version that the campaign compares."""
     from cbo_suite.engines.dask_worker import version
 

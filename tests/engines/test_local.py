@@ -13,11 +13,12 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.engines import Engine, EngineOptions, Job, Limits, Outcome, Progress, make_engine
-from cbo_suite.engines.local import LocalEngine, cores
+from cbo_suite.engines.local import LocalEngine
 from cbo_suite.engines.supervise import ForkServerClient, supervise
 from cbo_suite.engines.supervise.guard import LINE_BYTES, encode
 from cbo_suite.errors import CboError
 from cbo_suite.journal import digest, read_journal
+from cbo_suite.system import cores
 from cbo_suite.tasks import Task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="runs are supervised on Linux and macOS")
@@ -29,7 +30,7 @@ def job_of(folder: Path, optimizer: str = "random-search", budget: int = 12, **m
     return Job(task, str(folder / f"{optimizer}.jsonl"), **more)  # type: ignore[arg-type]
 
 
-def outcomes_of(engine: Engine, count: int) -> list[Outcome]:
+def outcomes_of(engine: Engine | ForkServerClient, count: int) -> list[Outcome]:
     """Wait for `count` outcomes."""
     found: list[Outcome] = []
     deadline = time.monotonic() + 120

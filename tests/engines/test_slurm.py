@@ -13,29 +13,24 @@ import pytest
 
 from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.store import Store
-from cbo_suite.engines import EngineOptions, Job, Limits, Outcome, make_engine
+from cbo_suite.engines import Engine, EngineOptions, Job, Limits, Outcome, make_engine
 from cbo_suite.engines.slurm_job import Carrier
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
 from cbo_suite.tasks import Task
+from tests.doubles import without_times
 from tests.engines import fake_slurm
 
 pytest.importorskip("submitit", reason="the slurm engine needs cbo-suite[slurm]")
 pytestmark = pytest.mark.slow
 
 
-def make_task(seed, budget=40, optimizer="random-search"):
+def make_task(seed: int, budget: int = 40, optimizer: str = "random-search") -> Task:
     """Make a short task."""
     return Task("toy-2d-v1", optimizer, budget, 1, 10, seed)
 
 
-def without_times(path):
-    """Return the lines of a journal with every time taken out."""
-    lines = [json.loads(raw) for raw in Path(path).read_bytes().splitlines()]
-    return [{k: v for k, v in line.items() if not k.startswith("seconds_")} for line in lines]
-
-
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put commands of Slurm on the path; return the folder with what they were told."""
     home = tmp_path / "slurm"
     home.mkdir()
@@ -45,14 +40,14 @@ def slurm(tmp_path, monkeypatch):
     return home
 
 
-def local_engine(folder, jobs=2):
+def local_engine(folder: Path, jobs: int = 2) -> Engine:
     """Make an engine whose jobs are processes of this machine."""
     return make_engine("slurm", EngineOptions(jobs, "", str(folder), {"cluster": "local"}))
 
 
-def outcomes_of(engine, count, limit=120.0):
+def outcomes_of(engine: Engine, count: int, limit: float = 120.0) -> list[Outcome]:
     """Wait for `count` outcomes."""
-    outcomes = []
+    outcomes: list[Outcome] = []
     deadline = time.monotonic() + limit
     while len(outcomes) < count and time.monotonic() < deadline:
         outcomes += [event for event in engine.wait(1.0) if isinstance(event, Outcome)]
@@ -60,7 +55,9 @@ def outcomes_of(engine, count, limit=120.0):
 
 
 @pytest.mark.parametrize("kind", ["local executor", "array"])
-def test_a_campaign_gives_what_the_local_engine_gives(kind, slurm, tmp_path):
+def test_a_campaign_gives_what_the_local_engine_gives(
+    kind: str, slurm: Path, tmp_path: Path
+) -> None:
     """Every run completes with the same bytes; submitit's files of complete runs are removed."""
     tasks = [
         make_task(seed, optimizer=name) for seed in (0, 1) for name in ("cobyla", "sobol-search")
@@ -85,7 +82,7 @@ def test_a_campaign_gives_what_the_local_engine_gives(kind, slurm, tmp_path):
         assert options["time"] == str(24 * 60)
 
 
-def test_limits_and_settings_reach_slurm(slurm, tmp_path):
+def test_limits_and_settings_reach_slurm(slurm: Path, tmp_path: Path) -> None:
     """Time and memory of the run, with room for its start, unless a setting says otherwise."""
     job = Job(make_task(0), str(tmp_path / "0.jsonl"), Limits(600, 2**31), {"processes": 3})
     engine = make_engine("slurm", EngineOptions(None, "", str(tmp_path), {"account": "a1"}))
@@ -101,7 +98,7 @@ def test_limits_and_settings_reach_slurm(slurm, tmp_path):
     assert (second["time"], second["mem"]) == ("77", "9GB")
 
 
-def test_an_interrupted_run_goes_on_from_its_journal(tmp_path):
+def test_an_interrupted_run_goes_on_from_its_journal(tmp_path: Path) -> None:
     """What is on record is not evaluated again."""
     task = make_task(3)
     path = tmp_path / "3.jsonl"
@@ -118,7 +115,9 @@ def test_an_interrupted_run_goes_on_from_its_journal(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["local executor", "array"])
-def test_stopped_jobs_end_soon_and_keep_their_journals(kind, slurm, tmp_path):
+def test_stopped_jobs_end_soon_and_keep_their_journals(
+    kind: str, slurm: Path, tmp_path: Path
+) -> None:
     """Runs under way are cancelled, what waits is withdrawn, and all have an outcome."""
     settings = {"cluster": "local"} if kind == "local executor" else {}
     engine = make_engine("slurm", EngineOptions(3, "", str(tmp_path), settings))
@@ -151,7 +150,7 @@ def test_stopped_jobs_end_soon_and_keep_their_journals(kind, slurm, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["foreground", "background"])
-def test_closing_ends_what_runs(place, tmp_path):
+def test_closing_ends_what_runs(place: str, tmp_path: Path) -> None:
     """Nothing is written any more afterwards; closing twice is fine."""
     engine = local_engine(tmp_path)
     path = tmp_path / "run.jsonl"
@@ -175,7 +174,7 @@ def test_closing_ends_what_runs(place, tmp_path):
     assert path.stat().st_size == size
 
 
-def test_jobs_come_in_arrays_not_singly(slurm, tmp_path):
+def test_jobs_come_in_arrays_not_singly(slurm: Path, tmp_path: Path) -> None:
     """There is room for the next array when half of the last is done."""
     engine = make_engine("slurm", EngineOptions(4, "", str(tmp_path), {}))
     assert engine.room() == 4
@@ -190,7 +189,7 @@ def test_jobs_come_in_arrays_not_singly(slurm, tmp_path):
     engine.close()
 
 
-def test_a_job_that_dies_is_an_outcome(tmp_path, monkeypatch):
+def test_a_job_that_dies_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job without a result says what submitit knows of it."""
     monkeypatch.setattr("cbo_suite.engines.slurm.RESULT_SECONDS", 1.0)
     monkeypatch.setattr(Carrier, "__reduce__", lambda self: (os._exit, (3,)))
@@ -203,7 +202,7 @@ def test_a_job_that_dies_is_an_outcome(tmp_path, monkeypatch):
     engine.close()
 
 
-def test_another_version_on_the_node_is_named():
+def test_another_version_on_the_node_is_named() -> None:
     """The run is not begun, and the next campaign tries again."""
     import msgspec
 
@@ -215,13 +214,15 @@ def test_another_version_on_the_node_is_named():
     assert not Path("run.jsonl").exists()
 
 
-def test_a_preempted_job_is_submitted_again_as_it_is():
+def test_a_preempted_job_is_submitted_again_as_it_is() -> None:
     """Asked what to do it says the same, because the journal says where to go on."""
     carrier = Carrier(b"{}")
     assert carrier.checkpoint().function is carrier
 
 
-def test_where_slurm_is_not_and_what_it_does_not_know(tmp_path, slurm, monkeypatch):
+def test_where_slurm_is_not_and_what_it_does_not_know(
+    tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No command, unknown settings, no library: each is named."""
     with pytest.raises(InvalidTask, match="Unknown argument 'colour' for executor 'slurm'"):
         make_engine("slurm", EngineOptions(None, "", str(tmp_path), {"colour": "red"}))

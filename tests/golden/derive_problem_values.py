@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from mpmath import mpf  # type: ignore[import-untyped]
+from mpmath import mpf
 
 from tests.golden.high_precision import REFERENCES, Reference
 

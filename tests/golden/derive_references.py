@@ -147,7 +147,7 @@ def climb_within(problem: Problem, start: Array, margin: float) -> Array:
     unit = space.to_unit(start)
     scale = 1.0
     scale = max(1e-9, abs(float(evaluate(unit[None]).objective[0])))
-    result = minimize(
+    result = minimize(  # type: ignore[call-overload]
         lambda u: float(evaluate(u[None]).objective[0]),
         unit,
         jac=lambda u: slopes(u).objective,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
-from mpmath import (  # type: ignore[import-untyped]
+from mpmath import (
     cos,
     diff,
     findroot,

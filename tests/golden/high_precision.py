@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mpmath import cos, e, exp, mp, mpf, nint, pi, sin, sqrt  # type: ignore[import-untyped]
+from mpmath import cos, e, exp, mp, mpf, nint, pi, sin, sqrt
 
 mp.dps = 40
 
