@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, TypeVar, cast
@@ -65,12 +65,16 @@ class OptimizerInfo(NamedTuple):
         title: One line that says what it is.
         extra: The optional extra it needs, "" for none.
         package: The distribution that registers it.
+        target: "module:attribute" of its class or factory; variants of a method share it.
+        options: What is bound to it, before the user's own options.
     """
 
     id: str
     title: str
     extra: str
     package: str
+    target: str
+    options: Mapping[str, Any]
 
 
 class _Row(NamedTuple):
@@ -100,7 +104,8 @@ def list_problems() -> list[ProblemInfo]:
 def list_optimizers() -> list[OptimizerInfo]:
     """List every registered optimizer, ours first, without importing any."""
     return [
-        OptimizerInfo(id_, row.title, row.extra, row.package) for id_, row in _optimizers().items()
+        OptimizerInfo(id_, row.title, row.extra, row.package, row.target, row.options)
+        for id_, row in _optimizers().items()
     ]
 
 
@@ -150,13 +155,9 @@ def optimizer_factory(id: str) -> Callable[..., Optimizer]:
     factory = _load(id, row)
     if not row.options:
         return cast(Callable[..., Optimizer], factory)
-
-    def variant(space: Space, **options: Any) -> Optimizer:
-        return cast(Optimizer, factory(space, **{**row.options, **options}))
-
-    # Limits declared on the class hold for its variants, and its code is theirs.
-    names = ("sequential", "max_dim", "max_batch_size", "deterministic_search", "__module__")
-    for name in names:
+    variant = partial(factory, **row.options)
+    # What a class says of itself holds for its variants.
+    for name in ("sequential", "max_dim", "max_batch_size", "deterministic_search", "__name__"):
         if hasattr(factory, name):
             setattr(variant, name, getattr(factory, name))
     return variant

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 from collections.abc import Callable
@@ -11,33 +10,33 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 from cbo_suite._version import __version__
+from cbo_suite.harness.identity import describe_factory, identify_target
 from cbo_suite.system import cores
 
 # Libraries whose version can change a result; named when a run has imported them.
 LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
 
-# What the digest of an optimizer's code is called among the versions.
+# What the identity of the optimizer is called among the versions.
 SOURCE = "optimizer-source"
-
-# All of them share models, so they have one digest.
-_OWN_OPTIMIZERS = "cbo_suite.optimizers"
 
 
 def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:
     """Name the versions of cbo-suite, Python, the libraries in use and the optimizer's package.
 
-    "optimizer-source" is a digest of the optimizer's code: an author changes it more often than
-    its version.
+    "optimizer-source" is the identity of the optimizer, which says more than its version: an
+    author changes the code more often. It is missing where there is none; see `identify`.
     """
     versions = {"cbo-suite": __version__, "python": platform.python_version()}
     for library in LIBRARIES:
         if library in sys.modules:
             versions[library] = _version(library)
-    module = str(getattr(factory, "__module__", ""))
-    source = _source_digest(_OWN_OPTIMIZERS if module.startswith(_OWN_OPTIMIZERS) else module)
-    if source is not None:
-        versions[SOURCE] = source
-    package = module.partition(".")[0]
+    if factory is None:
+        return versions
+    target, options = describe_factory(factory)
+    identity = identify_target(target, options)
+    if identity is not None:
+        versions[SOURCE] = identity
+    package = target.partition(":")[0].partition(".")[0]
     if package not in ("", "builtins", "cbo_suite", "__main__"):
         for distribution in _distributions().get(package, []):
             versions[distribution] = _version(distribution)
@@ -53,26 +52,6 @@ def describe_machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(cores()),
     }
-
-
-@cache
-def _source_digest(module: str) -> str | None:
-    """Digest the source of an imported module, of its whole package if it stands in one."""
-    parent = module if module == _OWN_OPTIMIZERS else module.partition(".")[0]
-    owner = sys.modules.get(parent, sys.modules.get(module))
-    folders = [Path(folder) for folder in getattr(owner, "__path__", [])]
-    file = getattr(owner, "__file__", None)
-    files = [(path, path.relative_to(top)) for top in folders for path in top.rglob("*.py")]
-    if not folders and file is not None:
-        files = [(Path(file), Path(Path(file).name))]
-    digest = hashlib.sha256()
-    try:
-        for path, name in sorted(files, key=lambda pair: pair[1].as_posix()):
-            digest.update(f"{name.as_posix()}\0{path.stat().st_size}\0".encode())
-            digest.update(path.read_bytes())
-    except OSError:
-        return None
-    return digest.hexdigest()[:16] if files else None
 
 
 @cache

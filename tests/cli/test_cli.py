@@ -131,7 +131,12 @@ def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPat
     from cbo_suite.cli.leaderboard import _titles
 
     def more() -> list[registry.OptimizerInfo]:
-        return [registry.OptimizerInfo("my-search", "from my-search", "", "my-search"), *own]
+        return [
+            registry.OptimizerInfo(
+                "my-search", "from my-search", "", "my-search", "my_search:S", {}
+            ),
+            *own,
+        ]
 
     own = registry.list_optimizers()
     monkeypatch.setattr(registry, "list_optimizers", more)

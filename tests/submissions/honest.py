@@ -13,6 +13,8 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.harness import Factory
 from cbo_suite.harness.design import initial_design
+from cbo_suite.harness.environment import SOURCE
+from cbo_suite.harness.identity import identify_target
 from cbo_suite.journal import read_journal, to_json_numbers
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
@@ -95,10 +97,17 @@ def invented_runs(problem: str, optimizer: str, seeds: Iterable[int], like: Reco
 
 
 def renamed(records: Iterable[Record], optimizer: str) -> list[Record]:
-    """Return the records of one optimizer as if they were those of another."""
+    """Return the records of one optimizer as if they were those of another.
+
+    Under an id of the suite they claim the identity of that optimizer.
+    """
+    own = {info.id: identify_target(info.target, info.options) for info in cbo.list_optimizers()}
+    claim = {SOURCE: source} if (source := own.get(optimizer)) is not None else {}
     return [
         msgspec.structs.replace(
-            record, task=msgspec.structs.replace(record.task, optimizer=optimizer)
+            record,
+            task=msgspec.structs.replace(record.task, optimizer=optimizer),
+            versions=record.versions | claim,
         )
         for record in records
     ]
