@@ -235,7 +235,7 @@ def test_the_digest_sees_every_value(tmp_path: Path) -> None:
 
 
 def told(size: int, inspection: dict[str, Any] | None) -> Batch:
-    """Make a batch of so many points with what the optimizer said."""
+    """Make a batch of `size` points with what the optimizer said."""
     return Batch(
         first=0,
         x=[[0.0]] * size,

@@ -203,7 +203,7 @@ class PESC(GlobalOptimizer):
                 of the constraints instead of plain values.
             num_optima: Number M of sampled optima.
             max_sites: Greatest number of observed points that an optimum is compared with.
-            recommend_every: After so many asks the recommended point is asked for; 0 for never.
+            recommend_every: Every n-th ask is for the recommended point; 0 for never.
             delta: Accepted probability that a recommended point violates a constraint.
 
         Raises:

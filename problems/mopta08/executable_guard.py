@@ -21,7 +21,9 @@ stderr in hexadecimal, and output.txt as it is:
     FLOODED  which of stdout, stderr and output.txt reached FILE_BYTES, joined by commas, or -
     WRITTEN  yes if output.txt is a regular file, else no
 
-Imports are few and small because this start-up is paid for every evaluation.
+Imports are few and small because this start-up is paid for every evaluation: to import the package
+would cost as much as all else, so what is needed of `cbo_suite.engines.supervise.processes` stands
+here again.
 """
 
 from __future__ import annotations

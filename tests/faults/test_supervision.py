@@ -104,7 +104,7 @@ def test_what_a_run_waits_for_is_told(misbehaviour: Path, tmp_path: Path) -> Non
     task = Task("toy-2d-v1", "builder", 100, 1, 5, 0)
     *events, outcome = Campaign([task], Store(tmp_path)).run(LocalEngine(1))
     notes = [event.note for event in events if isinstance(event, Progress)]
-    said = "it builds ?[31msomething once"
+    said = r"it builds \x1b[31msomething once"
     assert said in notes
     assert notes[-1] == ""
     assert isinstance(outcome, Outcome)
@@ -120,7 +120,7 @@ def test_a_campaign_shows_what_a_run_waits_for(
     process = start_cbo(*words, "--budget", "20", "--out", "runs")
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    lines = [line for line in said.splitlines() if "it builds ?[31msomething once" in line]
+    lines = [line for line in said.splitlines() if r"it builds \x1b[31msomething once" in line]
     assert len(lines) == 2
     assert all("builder" in line for line in lines), lines
 

@@ -21,6 +21,7 @@ from cbo_suite.engines.supervise.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     descendants,
+    kill_all,
     prctl,
     read_available,
     reap,
@@ -185,9 +186,7 @@ class Guard:
             left = descendants()
             if not left and self.code is not None:
                 return
-            for process in left:
-                with contextlib.suppress(OSError):
-                    os.kill(process, signal.SIGKILL)
+            kill_all(left)
             time.sleep(0.002)
 
     def _verdict(self, reason: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 
@@ -65,6 +65,13 @@ def send(process: int, number: int) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             os.kill(process, number)  # it leads no group yet
+
+
+def kill_all(processes: Iterable[int]) -> None:
+    """Kill processes, of which some may be gone."""
+    for process in processes:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 def wake_up_pipe() -> int:

@@ -33,6 +33,7 @@ from cbo_suite.engines.supervise.guard import SWEEP_SECONDS, Guard, encode
 from cbo_suite.engines.supervise.processes import (
     PR_SET_CHILD_SUBREAPER,
     descendants,
+    kill_all,
     prctl,
     read_available,
     reap,
@@ -133,9 +134,7 @@ class ForkServer:
             number = self.guards.pop(process, None)
             if number is None or code == 0:
                 continue
-            for orphan in descendants(spared=self.guards):
-                with contextlib.suppress(OSError):
-                    os.kill(orphan, signal.SIGKILL)
+            kill_all(descendants(spared=self.guards))
             text = f"the process that watched over it ended with status {code}"
             event = {"number": number, "status": "killed", "error": text}
             select.select([], [self.events], [], SWEEP_SECONDS)
