@@ -124,7 +124,6 @@ def as_botorch(
         _optimizers = None if best is None else [tuple(np.asarray(best.x).tolist())]
 
         def __init__(self) -> None:
-            """Start with nothing evaluated."""
             super().__init__(negate=negate)
             self._latest: tuple[bytes, Evaluation] | None = None
 
@@ -192,7 +191,6 @@ class OptunaProblem:
     """
 
     def __init__(self, problem: ConstrainedProblem) -> None:
-        """Keep the problem."""
         self._problem = problem
 
     def objective(self, trial: optuna.Trial) -> float:

@@ -49,7 +49,6 @@ class Estimator:
     """Learns from runs that are done how long others will take."""
 
     def __init__(self) -> None:
-        """Know nothing but the table."""
         self._seen: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._problems = {problem.id: problem for problem in list_problems()}
 

@@ -211,7 +211,6 @@ class _Screen:
     """Shows a campaign: live on a terminal, else in plain lines."""
 
     def __init__(self, campaign: Campaign, title: str, jobs: int) -> None:
-        """Show nothing yet."""
         self.note = ""
         self._campaign, self._jobs = campaign, jobs
         self._console: Console = make_console()
@@ -230,13 +229,11 @@ class _Screen:
         self._next_line = time.monotonic() + PLAIN_SECONDS
 
     def __enter__(self) -> _Screen:
-        """Begin to show."""
         if self._console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the live part."""
         self._live.stop()
 
     def refresh(self) -> None:

@@ -53,7 +53,6 @@ class InProcess:
     """Evaluates a group in this process at the moment its result is wanted."""
 
     def __init__(self, problem: ConstrainedProblem) -> None:
-        """Keep the problem."""
         self._problem = problem
         self._groups: dict[int, Array] = {}
 

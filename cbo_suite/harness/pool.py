@@ -82,7 +82,6 @@ class _Slot:
     """
 
     def __init__(self, source: bytes, num_constraints: int, timeout: float | None) -> None:
-        """Start with no process."""
         self._source, self._num_constraints, self._timeout = source, num_constraints, timeout
         self._pool: ProcessPool | None = None
         self._future: ProcessFuture[Any] | None = None

@@ -217,7 +217,6 @@ class _StepOnce:
     """Our step, remembering the last one: COBYLA asks for most steps twice in a row."""
 
     def __init__(self) -> None:
-        """Start with nothing to remember."""
         self._last: tuple[Array, Array, float, Array, Array] | None = None
 
     def __call__(self, normals: Array, limits: Array, radius: float, gradient: Array) -> Array:

@@ -19,7 +19,6 @@ class Archive:
     """
 
     def __init__(self, space: Space) -> None:
-        """Start without data."""
         self.best_x: Array | None = None
         self._best: Evaluation | None = None
         self._largest_objective = -np.inf

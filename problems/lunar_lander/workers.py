@@ -39,7 +39,6 @@ class Pool:
     """A number of worker processes, started on first use, one batch at a time."""
 
     def __init__(self) -> None:
-        """Start with no worker."""
         self._workers: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 

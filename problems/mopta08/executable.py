@@ -123,7 +123,6 @@ class _Calls:
     """The calls of one batch, each in a thread that waits for its guard."""
 
     def __init__(self, executable: Path, timeout: float) -> None:
-        """Start with none."""
         self._executable = executable
         self._timeout = timeout
         self._lock = threading.Lock()

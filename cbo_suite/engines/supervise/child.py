@@ -123,7 +123,6 @@ class _Notes(logging.Handler):
     """Reports the package's own warnings at once: they say why nothing happens for a while."""
 
     def __init__(self, tell: int) -> None:
-        """Remember where reports go to."""
         super().__init__(logging.WARNING)
         self._tell = tell
 
