@@ -52,6 +52,10 @@ class EvaluationFailed(CboError, RuntimeError):
     """A problem could not be evaluated."""
 
 
+class MalformedEvaluation(EvaluationFailed):
+    """A problem gave something that is no objective and constraints of the right shapes."""
+
+
 class PartialEvaluation(EvaluationFailed):
     """Some points of a batch could not be evaluated; the results of the others are here.
 

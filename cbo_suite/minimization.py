@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
 from cbo_suite.harness import Callback, Settings, execute, named_factory
-from cbo_suite.protocols import Array, Evaluation, Space, Task
+from cbo_suite.protocols import Array, Evaluation, Space, Task, whole_number
 
 
 class UserProblem:
@@ -29,8 +29,8 @@ class UserProblem:
         values = self._fun(x)
         if self.space.num_constraints == 0 and not isinstance(values, tuple):
             values = values, np.empty((len(x), 0))
-        objective, constraints = values
-        return Evaluation(objective, constraints)
+        # Whether these are values is looked at where every problem's are.
+        return cast(Evaluation, values)
 
 
 def minimize(
@@ -57,7 +57,10 @@ def minimize(
     Args:
         fun: Takes points of shape `(n, d)`, n at most `batch_size`, and gives `(f, c)` of shapes
             `(n,)` and `(n, m)`; with `num_constraints=0` it may give `f` alone. What it raises
-            is an evaluation that failed: recorded, paid for, and the run goes on.
+            is an evaluation that failed: recorded, paid for, and the run goes on. If a call with
+            several points raises, each of them is evaluated again alone, so that one bad point
+            does not cost the others; the budget counts each point once. What gives no values of
+            these shapes at the very first evaluation ends the run.
         lower: Lower bounds, shape `(d,)`.
         upper: Upper bounds, shape `(d,)`.
         num_constraints: Number of constraints m.
@@ -85,6 +88,7 @@ def minimize(
         `success` says whether its own result happened to be feasible.
     """
     space = Space(np.asarray(lower), np.asarray(upper), num_constraints)
+    budget = whole_number("budget", budget, 1)
     if n_init is None:
         n_init = max(1, min(max(10, 2 * space.dim), budget // 2))
     name, factory = named_factory(optimizer)

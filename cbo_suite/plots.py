@@ -6,9 +6,10 @@ matplotlib, which is imported when a figure is drawn.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -29,6 +30,17 @@ Score = Literal["paper", "regret"]
 
 # Okabe and Ito (2008), distinguishable with every kind of colour vision; yellow is too pale here.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Methods that readers look for have a colour of their own, in every figure; their variants have the
+# colour of the method. Others get one by their name.
+_COLOUR_OF = {
+    "scbo": 0,
+    "cei": 1,
+    "pesc": 2,
+    "slack": 3,
+    "cobyla": 4,
+    "cma-es": 5,
+    "random-search": 6,
+}
 _MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "P", "X")
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
@@ -143,8 +155,19 @@ def _average(
     return mean_and_error(np.stack([regret(best_so_far(record), reference) for record in runs]))
 
 
-def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> Figure:
+def draw(
+    panels: Sequence[Panel],
+    score: Score = "paper",
+    log: bool = False,
+    highlight: Sequence[str] | None = None,
+) -> Figure:
     """Draw a figure with one panel per problem.
+
+    Args:
+        panels: What is drawn.
+        score: What the values are.
+        log: Whether they are on a logarithmic axis.
+        highlight: Optimizers to draw in colour, the others thin and grey; None for all.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -159,12 +182,13 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
     columns = 2 if len(panels) == 4 else min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})
+    styles = _styles(optimizers)
     with rc_context(_SETTINGS):
         size = _PANEL[0] * columns, _PANEL[1] * rows
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            _draw_panel(axes, panel, optimizers, log)
+            _draw_panel(axes, panel, styles, log, highlight)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         label = {"paper": "distance to best known" if log else "best objective", "regret": "regret"}
@@ -174,7 +198,8 @@ def draw(panels: Sequence[Panel], score: Score = "paper", log: bool = False) -> 
             if place + columns >= len(panels):
                 axes.set_xlabel("evaluations")
         figure.align_ylabels()
-        _add_legend(figure, [_entry(optimizers, name) for name in optimizers])
+        shown = [name for name in optimizers if _is_shown(name, highlight)]
+        _add_legend(figure, [_entry(name, styles[name]) for name in shown])
     return figure
 
 
@@ -198,28 +223,59 @@ def _add_legend(figure: Figure, handles: list[Line2D]) -> None:
     figure.set_size_inches(max(width, box.width / figure.dpi), height + box.height / figure.dpi)
 
 
-def _style(optimizers: Sequence[str], name: str) -> dict[str, Any]:
-    """Give an optimizer its colour, marker and dash, by its place among all of the figure."""
-    place = list(optimizers).index(name)
-    return {
-        "color": _COLOURS[place % len(_COLOURS)],
-        "marker": _MARKERS[place % len(_MARKERS)],
-        "linestyle": _DASHES[place // len(_COLOURS) % len(_DASHES)],
-        "markersize": 3.4,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.4,
-        "linewidth": 1.1,
-    }
+def _is_shown(name: str, highlight: Sequence[str] | None) -> bool:
+    """Tell whether an optimizer is drawn in colour."""
+    return highlight is None or name in highlight
 
 
-def _entry(optimizers: Sequence[str], name: str) -> Line2D:
+def _styles(optimizers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Give each optimizer its colour, marker and dash, all of them different.
+
+    Those of the known methods are the same in every figure. Those of others follow from their
+    names, unless another one of the figure has taken them.
+    """
+    styles: dict[str, dict[str, Any]] = {}
+    taken: set[tuple[int, int, int]] = set()
+    for name in sorted(optimizers, key=lambda name: (name not in _COLOUR_OF, name)):
+        digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
+        known = [method for method in _COLOUR_OF if f"{name}-".startswith(f"{method}-")]
+        colours: Sequence[int] = range(len(_COLOURS))
+        dashes: Sequence[int] = range(1, len(_DASHES))
+        if known:
+            colours = [_COLOUR_OF[max(known, key=len)]]
+        if name in _COLOUR_OF:
+            dashes = [0]
+        looks = list(product(colours, dashes, range(len(_MARKERS))))
+        turned = looks[digest % len(looks) :] + looks[: digest % len(looks)]
+        look = next((look for look in turned if look not in taken), turned[0])
+        taken.add(look)
+        colour, dash, marker = look
+        styles[name] = {
+            "color": _COLOURS[colour],
+            "marker": _MARKERS[marker],
+            "linestyle": _DASHES[dash],
+            "markersize": 3.4,
+            "markeredgecolor": "white",
+            "markeredgewidth": 0.4,
+            "linewidth": 1.1,
+        }
+    return styles
+
+
+def _entry(name: str, style: Mapping[str, Any]) -> Line2D:
     """Make the entry of an optimizer in the legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=name, **_style(optimizers, name))
+    return Line2D([], [], label=name, **style)
 
 
-def _draw_panel(axes: Axes, panel: Panel, optimizers: Sequence[str], log: bool) -> None:
+def _draw_panel(
+    axes: Axes,
+    panel: Panel,
+    styles: Mapping[str, Mapping[str, Any]],
+    log: bool,
+    highlight: Sequence[str] | None,
+) -> None:
     """Draw the curves of one problem."""
     axes.set_title(panel.problem)
     if log:
@@ -227,12 +283,15 @@ def _draw_panel(axes: Axes, panel: Panel, optimizers: Sequence[str], log: bool) 
     if not any(np.isfinite(curve.mean).any() for curve in panel.curves):
         axes.text(0.5, 0.5, "no feasible point", transform=axes.transAxes, ha="center", color="0.4")
     for curve in panel.curves:
-        style = _style(optimizers, curve.optimizer)
         evaluations = np.arange(1, len(curve.mean) + 1)
-        place = optimizers.index(curve.optimizer)
+        if not _is_shown(curve.optimizer, highlight):
+            axes.plot(evaluations, curve.mean, color="0.8", linewidth=0.6, zorder=1)
+            continue
+        style = styles[curve.optimizer]
+        place = sorted(styles).index(curve.optimizer)
         # Markers of different curves stand at different places, so that none hides another.
         step = max(1, len(evaluations) // _MARKS)
-        start = int(step * (place + 0.5) / len(optimizers))
+        start = int(step * (place + 0.5) / len(styles))
         axes.plot(evaluations, curve.mean, markevery=(start, step), **style)
         low, high = curve.mean - curve.error, curve.mean + curve.error
         if log:
@@ -277,4 +336,8 @@ def save(figure: Figure, path: Path) -> None:
     if metadata is None:
         raise RecordError(f"cannot write {path}: choose a name that ends in .pdf or .png")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=300, metadata=metadata)
+    from matplotlib import rc_context
+
+    # How text is written is decided here, not where it was drawn.
+    with rc_context(_SETTINGS):
+        figure.savefig(path, dpi=300, metadata=metadata)

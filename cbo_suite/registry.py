@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, TypeVar, cast
 
-from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId
+from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId, describe
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.protocols import (
@@ -107,6 +107,18 @@ def list_optimizers() -> list[OptimizerInfo]:
         OptimizerInfo(id_, row.title, row.extra, row.package, row.target, row.options)
         for id_, row in _optimizers().items()
     ]
+
+
+def find_faults() -> dict[str, str]:
+    """Import what other packages register, and say of each id that cannot be imported why."""
+    faults = {}
+    for id_, row in [*_problems().items(), *_optimizers().items()]:
+        if row.package != OWN_PACKAGE:
+            try:
+                _load(id_, row)
+            except Exception as error:  # whatever a foreign module raises
+                faults[id_] = describe(error)
+    return faults
 
 
 def make_problem(id: str, **options: Any) -> ConstrainedProblem:

@@ -35,6 +35,11 @@ class Problem(ABC):
         """
         return self._evaluate(self.space.validate(x))
 
+    def __repr__(self) -> str:
+        """Name the problem and its size."""
+        space = self.space
+        return f"<Problem {self.id}: {space.dim} variables, {space.num_constraints} constraints>"
+
     @abstractmethod
     def _evaluate(self, x: Array) -> Evaluation:
         """Evaluate points that are known to be valid, shape `(n, d)`."""

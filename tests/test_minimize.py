@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import cbo_suite as cbo
-from cbo_suite.errors import EvaluationFailed, InvalidSpace
+from cbo_suite.errors import (
+    EvaluationFailed,
+    InvalidSpace,
+    InvalidTask,
+    MalformedEvaluation,
+    OptimizerFailed,
+)
+from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.protocols import Array, Evaluation
 from tests.doubles import Hill
 
@@ -112,3 +122,90 @@ def test_swapped_bounds_are_noticed() -> None:
     """The message asks the likely question."""
     with pytest.raises(InvalidSpace, match="did you swap"):
         cbo.minimize(disc, [2, 2], [-2, -2], num_constraints=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (lambda x: (1.0, np.zeros((len(x), 1))), r"objective must have shape \(1,\), got \(\)"),
+        (lambda x: (np.zeros(1), np.zeros(1)), r"constraints must have shape \(1, 1\), got \(1,\)"),
+        (lambda x: None, "got NoneType"),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_wrong_shapes_end_the_run_at_once(
+    values: Callable[[Array], object], words: str, batch_size: int
+) -> None:
+    """Not after the whole design: the fault is that of the function, not of a point."""
+    calls = []
+
+    def fun(x: Array) -> object:
+        calls.append(x)
+        return values(x)
+
+    with pytest.raises(MalformedEvaluation, match=words):
+        cbo.minimize(
+            fun, [0.0], [1.0], num_constraints=1, optimizer="random-search", batch_size=batch_size
+        )
+    assert sum(map(len, calls)) <= 2 * batch_size
+
+
+def test_a_batch_that_fails_is_evaluated_again_point_by_point_and_counted_once() -> None:
+    """The budget is one of points; a bad point costs itself only."""
+    calls: list[int] = []
+
+    def fun(x: Array) -> Array:
+        calls.append(len(x))
+        if (x[:, 0] > 0.5).any():
+            raise ValueError("too large")
+        return x[:, 0]
+
+    result = cbo.minimize(
+        fun, [0.0], [1.0], budget=24, batch_size=4, n_init=8, optimizer="random-search"
+    )
+    assert result.nfev == 24
+    assert sum(calls) > 24
+    assert {status == "failed" for status in result.run.statuses} == {True, False}
+    np.testing.assert_array_equal(
+        result.run.x[:, 0] > 0.5, [status == "failed" for status in result.run.statuses]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"num_constraints": None}, InvalidSpace),
+        ({"num_constraints": float("nan")}, InvalidSpace),
+        ({"budget": "12"}, InvalidTask),
+        ({"budget": 12.5}, InvalidTask),
+        ({"options": [1]}, InvalidTask),
+        ({"upper": [1e308]}, InvalidSpace),
+    ],
+)
+def test_bad_arguments_are_typed_errors(arguments: dict[str, Any], error: type[Exception]) -> None:
+    """Each before the first evaluation."""
+    given: dict[str, Any] = {"lower": [0.0], "upper": [1.0], "optimizer": "random-search"}
+    with pytest.raises(error):
+        cbo.minimize(lambda x: pytest.fail("was evaluated"), **(given | arguments))
+
+
+def test_masked_values_are_no_values() -> None:
+    """What a mask hides is an evaluation that gave nothing finite."""
+
+    def fun(x: Array) -> Array:
+        return np.ma.masked_array(x[:, 0], x[:, 0] < 0.5)
+
+    result = cbo.minimize(fun, [0.0], [1.0], budget=20, optimizer="random-search")
+    assert result.fun >= 0.5
+    assert set(result.run.statuses) == {"ok", "nonfinite"}
+
+
+def test_an_optimizer_cannot_change_what_it_is_told() -> None:
+    """Points and values are read-only."""
+
+    class Vandal(RandomSearch):
+        def tell(self, x: Array, evaluation: Evaluation) -> None:
+            x[:] = 0.0
+
+    with pytest.raises(OptimizerFailed, match="read-only"):
+        cbo.run("toy-2d", Vandal, budget=3, n_init=2)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import cbo_suite as cbo
 from cbo_suite import registry
+from cbo_suite.cli import main
 from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.problems import PROBLEMS
@@ -103,6 +105,18 @@ def test_a_target_that_does_not_exist_names_its_package(monkeypatch: pytest.Monk
     monkeypatch.setattr(registry, "_problems", lambda: {"some-1d-v1": row})
     with pytest.raises(CboError, match="some-1d-v1 of package their-package points to"):
         cbo.make_problem("some-1d-v1")
+
+
+def test_a_broken_entry_point_is_listed_as_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`cbo list` says which package's thing cannot be made and why; ours are not imported."""
+    row = registry._Row("json:nothing", "from their-package", "", {}, "their-package")
+    rows = {**registry._problems(), "some-1d-v1": row}
+    monkeypatch.setattr(registry, "_problems", lambda: rows)
+    assert list(registry.find_faults()) == ["some-1d-v1"]
+    listing = json.loads(CliRunner().invoke(main, ["list", "--json"]).output)
+    titles = {row["id"]: row["title"] for row in listing["problems"]}
+    assert titles["some-1d-v1"].startswith("broken: some-1d-v1 of package their-package points")
+    assert titles["toy-2d-v1"] == "Toy with a wavy feasible set"
 
 
 class Mine:

@@ -64,7 +64,8 @@ def check_optimizer(factory: Callable[..., Optimizer], *, budget: int = _MIN_BUD
     Args:
         factory: The class, or anything that is called as `(space, *, budget, batch_size, seed)`.
         budget: Evaluations of each of some twenty short runs, of which the initial design takes
-            five. More of them reach deeper into the optimizer and take longer.
+            five; one run has at least 30. More of them reach deeper into the optimizer and take
+            longer.
 
     Raises:
         ConformanceError: It breaks at least one rule; the message lists all of them.

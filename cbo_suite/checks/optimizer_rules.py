@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from cbo_suite.checks.rules import Rule, RuleSkipped, copied, same
-from cbo_suite.checks.session import BATCH, OptimizerSubject
+from cbo_suite.checks.session import BATCH, DESIGN, LONG_RUN, OptimizerSubject
 from cbo_suite.errors import ConformanceError, InvalidPoint, describe
 from cbo_suite.protocols import Evaluation
 
@@ -54,6 +54,15 @@ def _proposals(subject: OptimizerSubject) -> None:
         session = subject.session(dim, m)
         session.tell(session.design)
         session.advance(subject.rounds)
+
+
+def _long_run(subject: OptimizerSubject) -> None:
+    """It keeps to the box through a run of at least 30 evaluations."""
+    n = subject.batch_size
+    rounds = -(-(max(subject.budget, LONG_RUN) - DESIGN) // n)
+    session = subject.session(dim=3, batch_size=n, rounds=rounds)
+    session.tell(session.design)
+    session.advance(rounds, n)
 
 
 def _no_constraints(subject: OptimizerSubject) -> None:
@@ -306,6 +315,7 @@ def _through_json(value: object, name: str) -> object:
 
 # What each of these finds would also show in others, so they wait for the plain case to work.
 _AFTER_PROPOSALS = {
+    "long-run": _long_run,
     "no-constraints": _no_constraints,
     "batch": _batch,
     "budget-remainder": _budget_remainder,

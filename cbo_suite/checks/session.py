@@ -19,6 +19,8 @@ from cbo_suite.protocols import Array, Evaluation, Space
 # Points told before the first ask, as the harness does with the initial design.
 DESIGN = 5
 BATCH = 4
+# Evaluations of the one run that shows what an optimizer does after its first points.
+LONG_RUN = 30
 _LOWER = np.array([10.0, -20.0, 2.5, -3.0, 100.0])
 _UPPER = np.array([12.0, -15.0, 2.6, -1.0, 400.0])
 
@@ -72,11 +74,18 @@ class OptimizerSubject:
         return 1 if self.batch_obstacle else BATCH
 
     def session(
-        self, dim: int = 2, m: int = 1, *, batch_size: int = 1, seed: int = 0, remainder: int = 0
+        self,
+        dim: int = 2,
+        m: int = 1,
+        *,
+        batch_size: int = 1,
+        seed: int = 0,
+        remainder: int = 0,
+        rounds: int | None = None,
     ) -> Session:
-        """Start a short run of `rounds` batches, the last short of `remainder` points."""
+        """Start a short run of some batches, the last short of `remainder` points."""
         space = _space(min(dim, self.dims[-1]), m)
-        budget = DESIGN + self.rounds * batch_size - remainder
+        budget = DESIGN + (rounds or self.rounds) * batch_size - remainder
         try:
             return Session(self._make(space, budget, batch_size, seed), space)
         except UnsupportedTask as refusal:

@@ -13,7 +13,14 @@ import click
 
 @click.command()
 @click.argument("target", metavar="MODULE:CLASS")
-def check(target: str) -> None:
+@click.option(
+    "--budget",
+    type=click.IntRange(30),
+    default=30,
+    show_default=True,
+    help="Evaluations of each short run of an optimizer; more reach deeper.",
+)
+def check(target: str, budget: int) -> None:
     """Check the class MODULE:CLASS, an optimizer or a problem.
 
     A class with `ask` and `tell` is checked as an optimizer, one with `evaluate` as a problem,
@@ -24,7 +31,7 @@ def check(target: str) -> None:
 
     subject = _load(target)
     if hasattr(subject, "ask") and hasattr(subject, "tell"):
-        findings = optimizer_report(subject)
+        findings = optimizer_report(subject, budget=budget)
     elif hasattr(subject, "evaluate"):
         findings = problem_report(subject() if isinstance(subject, type) else subject)
     else:

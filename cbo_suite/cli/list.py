@@ -11,10 +11,12 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def list_command(as_json: bool) -> None:
     """List problems, optimizers and suites."""
-    from cbo_suite.registry import list_optimizers, list_problems
+    from cbo_suite.registry import find_faults, list_optimizers, list_problems
     from cbo_suite.tasks import SUITES
 
-    problems, optimizers = list_problems(), list_optimizers()
+    faults = find_faults()
+    problems = [p._replace(title=_title(p.id, p.title, faults)) for p in list_problems()]
+    optimizers = [o._replace(title=_title(o.id, o.title, faults)) for o in list_optimizers()]
     if as_json:
         listing = {
             "problems": [problem._asdict() for problem in problems],
@@ -42,6 +44,11 @@ def list_command(as_json: bool) -> None:
     print_table(
         "Suites", ("id", "what it is"), [(name, suite.title) for name, suite in SUITES.items()]
     )
+
+
+def _title(id_: str, title: str, faults: dict[str, str]) -> str:
+    """Say what a thing is, or why it cannot be made."""
+    return f"broken: {faults[id_]}" if id_ in faults else title
 
 
 def _number(value: int | None) -> str:

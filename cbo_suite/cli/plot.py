@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--problems", type=NAMES, help="Draw these problems.")
 @click.option("--optimizers", type=NAMES, help="Draw these optimizers.")
+@click.option("--highlight", type=NAMES, help="Draw these in colour, all others thin and grey.")
 @click.option("--log", is_flag=True, help="Logarithmic: the distance to the best known value.")
 def plot(
     sources: tuple[Path, ...],
@@ -45,6 +46,7 @@ def plot(
     score: Score,
     problems: list[str] | None,
     optimizers: list[str] | None,
+    highlight: list[str] | None,
     log: bool,
 ) -> None:
     """Draw how runs converge: mean and one standard error, a panel per problem.
@@ -56,7 +58,11 @@ def plot(
 
     records = _read(sources, problems, optimizers)
     panels = make_panels(records, score, log)
-    figure = draw(panels, score, log)
+    drawn = {curve.optimizer for panel in panels for curve in panel.curves}
+    for name in highlight or []:
+        if name not in drawn:
+            raise click.ClickException(f"there are no records of {name} among these")
+    figure = draw(panels, score, log, highlight)
     for path in out:
         save(figure, path)
         click.echo(f"wrote {path}")

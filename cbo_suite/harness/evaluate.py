@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cbo_suite.errors import EvaluationFailed, PartialEvaluation, describe
+from cbo_suite.errors import MalformedEvaluation, PartialEvaluation, describe
 from cbo_suite.journal import Status
 from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation
 
@@ -25,12 +25,15 @@ class Result(NamedTuple):
         status: One word per point.
         messages: For points that failed, their row and what happened.
         seconds: Time spent in the problem, summed over the points.
+        malformed: Whether every point gave something that is no values of the right shape: a fault
+            of the function, not of the points.
     """
 
     evaluation: Evaluation
     status: list[Status]
     messages: dict[int, str]
     seconds: float
+    malformed: bool = False
 
 
 class Evaluator(Protocol):
@@ -75,8 +78,8 @@ class InProcess:
 def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
     """Evaluate points of shape `(n, d)`; failures become statuses, never exceptions.
 
-    When a batch as a whole fails, its points are evaluated one by one, so that one bad point
-    does not cost the results of the others.
+    When a batch as a whole fails, its points are evaluated again one by one, so that one bad point
+    does not cost the results of the others. The budget counts each point once.
     """
     start = time.perf_counter()
     m = problem.space.num_constraints
@@ -84,7 +87,8 @@ def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
         evaluation, failures = _attempt(problem, x)
     except Exception as error:
         if len(x) == 1:
-            return no_values(m, "failed", describe(error), time.perf_counter() - start)
+            nothing = no_values(m, "failed", describe(error), time.perf_counter() - start)
+            return nothing._replace(malformed=isinstance(error, MalformedEvaluation))
         joined = join_rows([evaluate_points(problem, row[None, :]) for row in x])
         return joined._replace(seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
@@ -112,7 +116,7 @@ def _checked(values: Any, n: int, m: int) -> Evaluation:
     try:
         objective, constraints = values
     except (TypeError, ValueError) as error:
-        raise EvaluationFailed(
+        raise MalformedEvaluation(
             f"evaluate must give (objective, constraints), got {type(values).__name__}"
         ) from error
     return Evaluation(
@@ -123,15 +127,17 @@ def _checked(values: Any, n: int, m: int) -> Evaluation:
 def _numbers(values: Any, shape: tuple[int, ...], name: str) -> Array:
     """Copy values into a float64 array of this shape, or refuse them."""
     try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise EvaluationFailed(f"{name} must be an array of numbers: {error}") from error
+        # What a mask hides is no value.
+        hidden = np.ma.isMaskedArray(values)
+        array = values.astype(float).filled(np.nan) if hidden else np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise MalformedEvaluation(f"{name} must be an array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":
-        raise EvaluationFailed(
+        raise MalformedEvaluation(
             f"{name} must be real numbers, got {values!r:.80} of dtype {array.dtype}"
         )
     if array.shape != shape:
-        raise EvaluationFailed(f"{name} must have shape {shape}, got {array.shape}")
+        raise MalformedEvaluation(f"{name} must have shape {shape}, got {array.shape}")
     return array.astype(float)
 
 
@@ -151,4 +157,5 @@ def join_rows(rows: Sequence[Result]) -> Result:
         [row.status[0] for row in rows],
         {i: row.messages[0] for i, row in enumerate(rows) if row.messages},
         sum(row.seconds for row in rows),
+        all(row.malformed for row in rows),
     )

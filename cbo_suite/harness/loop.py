@@ -21,7 +21,14 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from cbo_suite.errors import CboError, EvaluationFailed, JournalError, OptimizerFailed, describe
+from cbo_suite.errors import (
+    CboError,
+    EvaluationFailed,
+    JournalError,
+    MalformedEvaluation,
+    OptimizerFailed,
+    describe,
+)
 from cbo_suite.harness.description import describe_run, plain_json
 from cbo_suite.harness.design import initial_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
@@ -228,6 +235,10 @@ class Loop:
     def evaluate(self, group: _Group) -> Batch:
         """Write down what came of a group, with the optimizer's state."""
         result = self.evaluator.result(group.first)
+        if result.malformed and not self.told:
+            text = f"{self.task.problem} cannot be evaluated: {result.messages[0]}"
+            self.finish(End("failed", 0.0, text))
+            raise MalformedEvaluation(text)
         self.clock = time.perf_counter() - self.began if self.settings.real_time else group.finish
         return Batch(
             first=group.first,
@@ -265,6 +276,9 @@ class Loop:
         self.told += len(batch.x)
         self.seconds_optimizer = self.seconds_processor = 0.0
         points, evaluation = batch.points, batch.evaluation(self.problem.space.num_constraints)
+        # What an optimizer is told is on record: it can read it and not change it.
+        for array in (points, *evaluation):
+            array.setflags(write=False)
         self.best = _better(self.best, points, evaluation)
         self.timed_call("tell", lambda: self.optimizer.tell(points, evaluation))
         if self.told == len(self.design) and self.all_failed():

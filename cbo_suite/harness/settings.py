@@ -53,7 +53,7 @@ class Settings:
             for themselves; any other is sent to them.
 
     Raises:
-        InvalidTask: The time-out is not a number of seconds above 0.
+        InvalidTask: The options are no mapping, or the time-out is no number of seconds above 0.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +65,9 @@ class Settings:
     registered: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a time-out that is none."""
+        """Refuse options and a time-out that are none."""
+        if not isinstance(self.options, Mapping):
+            raise InvalidTask(f"options must be a mapping of names to values, got {self.options!r}")
         if self.evaluation_timeout is None:
             return
         try:

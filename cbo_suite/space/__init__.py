@@ -304,6 +304,8 @@ class Space:
 
     def _as_points(self, x: ArrayLike) -> Array:
         """Return `x` as numbers of shape `(n, d)`, or refuse it."""
+        if np.ma.isMaskedArray(x) and np.ma.getmaskarray(x).any():
+            raise InvalidPoint("points must be real numbers, got a masked array that hides some")
         try:
             points = np.asarray(x)
             if points.dtype.kind not in "fiub":

@@ -157,6 +157,14 @@ class WrongFlag(Wanderer):
     sequential: Any = "yes"
 
 
+class LeavesLater(Wanderer):
+    """Leaves the box once it has been told twenty points."""
+
+    def ask(self, n: int = 1) -> Array:
+        """Step out when nobody seems to look any more."""
+        return super().ask(n) + (1e6 if len(self.x) >= 20 else 0.0)
+
+
 class NeedsConstraints(Wanderer):
     """Cannot work without constraints."""
 
@@ -336,6 +344,7 @@ BROKEN_OPTIMIZERS: list[tuple[str, Any, str]] = [
     ("proposals", ListOfPoints, "list"),
     ("proposals", OnePoint, "has shape (1,): return shape (1, 1)"),
     ("proposals", TooMany, "returned 2 points: return 1 to 1"),
+    ("long-run", LeavesLater, "outside"),
     ("no-constraints", NeedsConstraints, "zero-size"),
     ("batch", Repeats, "4 times"),
     ("budget-remainder", WholeBatches, "3 is not in list"),

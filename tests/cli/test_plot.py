@@ -91,6 +91,40 @@ def test_twenty_optimizers_can_be_told_apart() -> None:
     assert len(looks) == 20
 
 
+def test_an_optimizer_looks_the_same_in_every_figure() -> None:
+    """Whoever else is drawn: the methods of the paper, their variants, and others."""
+    names = ["scbo", "cei", "scbo-ei", "my-search", "cobyla", "cma-es", "pesc", "slack"]
+
+    def look(name: str, others: list[str]) -> tuple[object, ...]:
+        runs = [make([3.0, 2.0, 1.0], optimizer=optimizer) for optimizer in {name, *others}]
+        (axes,) = draw(make_panels(runs)).axes
+        place = sorted({name, *others}).index(name)
+        line = axes.lines[place]
+        return line.get_color(), line.get_marker(), line.get_linestyle()
+
+    for name in names:
+        assert look(name, []) == look(name, names)
+    assert look("scbo-ei", [])[0] == look("scbo", [])[0]
+    assert len({look(name, names)[0] for name in names if "-" not in name}) == 5
+
+
+def test_highlighted_optimizers_stand_out() -> None:
+    """The others are grey, thin and not in the legend."""
+    runs = [make([3.0, 2.0, 1.0], optimizer=f"o{i:02}") for i in range(5)]
+    figure = draw(make_panels(runs), highlight=["o01"])
+    grey = [line for line in figure.axes[0].lines if line.get_color() == "0.8"]
+    assert len(grey) == 4
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["o01"]
+
+
+def test_fonts_of_a_pdf_are_true_type(tmp_path: Path) -> None:
+    """Publishers refuse Type 3."""
+    save(draw(make_panels([make([3.0, 2.0, 1.0])])), tmp_path / "figure.pdf")
+    data = (tmp_path / "figure.pdf").read_bytes()
+    assert b"/CIDFontType2" in data
+    assert b"/Type3" not in data
+
+
 @pytest.mark.parametrize("panels", [1, 6])
 @pytest.mark.parametrize("length", [5, 30, 80])
 def test_the_legend_lies_within_the_figure(panels: int, length: int) -> None:

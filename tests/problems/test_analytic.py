@@ -275,3 +275,8 @@ def test_families_refuse_a_dimension_that_makes_no_problem(
     """The message says what is allowed and what was got."""
     with pytest.raises(InvalidSpace, match=rf"{family.__name__} needs .*dim.*got {dim}"):
         family(dim=dim)
+
+
+def test_a_problem_says_what_it_is() -> None:
+    """In an interactive session its name and size are seen at once."""
+    assert repr(Toy()) == "<Problem toy-2d-v1: 2 variables, 2 constraints>"

@@ -238,7 +238,7 @@ def test_a_failed_install_keeps_the_installed_one(stand_in: Path, tmp_path: Path
 def test_the_environment_goes_first_and_is_checked_once(
     tmp_path: Path, stand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two calls at the reference points for the first problem, none for the second."""
+    """Each reference point twice for the first problem, no call for the second."""
     install(stand_in, references())
     calls = tmp_path / "calls"
     other = script(tmp_path / "other", "", good=f"echo >> {calls}; {stand_in}")
@@ -247,11 +247,18 @@ def test_the_environment_goes_first_and_is_checked_once(
     assert first.executable.path == other
     assert first.executable_sha256 == second.executable_sha256
     assert first.executable.origin == "named by CBO_MOPTA08"
-    assert calls.read_text() == "\n\n"
+    assert calls.read_text() == "\n\n\n\n"
     with other.open("a") as file:
         file.write("# changed\n")
     with pytest.raises(WrongExecutable, match="has changed"):
         first.evaluate(batch(1))
+
+
+def test_an_executable_that_varies_is_refused(stand_in: Path, tmp_path: Path) -> None:
+    """Every call puts its own number behind the digits, far below the tolerance of the values."""
+    varying = f'{stand_in}; sed -i "1s/$/00000000$$/" output.txt'
+    with pytest.raises(WrongExecutable, match="called twice"):
+        install(script(tmp_path / "varying", "", good=varying), references())
 
 
 def test_the_environment_must_name_mopta08(
