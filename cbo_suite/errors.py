@@ -31,6 +31,13 @@ class DuplicateId(CboError, ValueError):
 class MissingExtra(CboError, ImportError):
     """An optional dependency is not installed."""
 
+    @classmethod
+    def of(cls, what: str, library: str | None, extra: str) -> MissingExtra:
+        """Say what needs which library, and how to install it."""
+        return cls(
+            f'{what} needs {library}, which is not installed: pip install "cbo-suite[{extra}]"'
+        )
+
 
 class InvalidSpace(CboError, ValueError):
     """Bounds or number of constraints make no box."""

@@ -176,9 +176,7 @@ def draw(
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f'figures need {error.name}, which is not installed: pip install "cbo-suite[plots]"'
-        ) from error
+        raise MissingExtra.of("a figure", error.name, "plots") from error
     columns = 2 if len(panels) == 4 else min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})

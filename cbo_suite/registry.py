@@ -277,10 +277,7 @@ def _load(id: str, row: _Row) -> Callable[..., Any]:
         return cast(Callable[..., Any], getattr(import_module(module), attribute))
     except ModuleNotFoundError as error:
         if row.extra and not (error.name or "").startswith("cbo_suite"):
-            raise MissingExtra(
-                f"{id} needs {error.name}, which is not installed: "
-                f'pip install "{OWN_PACKAGE}[{row.extra}]"'
-            ) from error
+            raise MissingExtra.of(id, error.name, row.extra) from error
         raise
     except AttributeError as error:
         raise CboError(

@@ -206,9 +206,7 @@ class Rover(Problem):
             from matplotlib.figure import Figure
             from matplotlib.patches import Rectangle
         except ImportError as error:
-            raise MissingExtra(
-                'Rover.plot needs matplotlib: pip install "cbo-suite[plots]"'
-            ) from error
+            raise MissingExtra.of("Rover.plot", "matplotlib", "plots") from error
 
         def squares(centres: Array, half_side: float, colour: str) -> PatchCollection:
             corners, side = centres - half_side, 2 * half_side

@@ -184,6 +184,11 @@ class Engine(Protocol):
         ...
 
 
+def other_version(who: str, version: str, campaign: str) -> str:
+    """Say that somebody has another version of cbo-suite than the campaign, and what to do."""
+    return f"{who} has cbo-suite {version}, the campaign {campaign}: install the same version"
+
+
 def make_engine(name: str, options: EngineOptions) -> Engine:
     """Make the engine of this name: the function `make` of the module `cbo_suite.engines.<name>`.
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cbo_suite._version import __version__
-from cbo_suite.engines import EngineOptions, Event, Job, Outcome, Progress
+from cbo_suite.engines import EngineOptions, Event, Job, Outcome, Progress, other_version
 from cbo_suite.errors import (
     TEXT_LENGTH,
     CboError,
@@ -189,10 +189,7 @@ class DaskEngine:
                     f"{__version__} there, with the extras that the runs need"
                 )
             if answer != __version__:
-                raise CboError(
-                    f"dask worker {worker} has cbo-suite {answer}, the campaign {__version__}: "
-                    "install the same version"
-                )
+                raise CboError(other_version(f"dask worker {worker}", answer, __version__))
 
     def _check_connection(self) -> None:
         """Refuse to go on without a scheduler."""
@@ -321,10 +318,7 @@ def make(options: EngineOptions) -> DaskEngine:
     try:
         import distributed  # noqa: F401
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"the dask engine needs {error.name}, which is not installed: "
-            'pip install "cbo-suite[dask]"'
-        ) from error
+        raise MissingExtra.of("the dask engine", error.name, "dask") from error
     if not options.scheduler:
         raise InvalidTask(
             "the dask engine needs the address of a scheduler: --scheduler tcp://HOST:8786"

@@ -19,7 +19,7 @@ import msgspec
 from distributed import get_worker
 
 from cbo_suite._version import __version__
-from cbo_suite.engines import Job, Outcome, Progress
+from cbo_suite.engines import Job, Outcome, Progress, other_version
 from cbo_suite.engines.local import LocalEngine
 from cbo_suite.engines.supervise import follow
 from cbo_suite.errors import CboError
@@ -60,11 +60,8 @@ def carry_out(
     job = msgspec.json.decode(data, type=Job)
     worker = get_worker()
     if version() != wanted_version:
-        return _refuse(
-            job,
-            f"worker {worker.address} has cbo-suite {version()}, the campaign {wanted_version}: "
-            "install the same version",
-        )
+        who = f"worker {worker.address}"
+        return _refuse(job, other_version(who, version(), wanted_version))
 
     def tell(progress: Progress) -> None:
         worker.log_event(topic, msgspec.json.encode(progress).decode())

@@ -285,8 +285,5 @@ def make(options: EngineOptions) -> SlurmEngine:
     try:
         import submitit  # noqa: F401
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"the slurm engine needs {error.name}, which is not installed: "
-            'pip install "cbo-suite[slurm]"'
-        ) from error
+        raise MissingExtra.of("the slurm engine", error.name, "slurm") from error
     return SlurmEngine(Path(options.folder, ".slurm").absolute(), options.jobs, options.settings)

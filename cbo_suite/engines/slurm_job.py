@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cbo_suite._version import __version__
-from cbo_suite.engines import Job, Outcome
+from cbo_suite.engines import Job, Outcome, other_version
 from cbo_suite.engines.supervise import supervise
 from cbo_suite.errors import CboError
 
@@ -26,11 +26,7 @@ class Carrier:
         """Carry out the job and return the `Outcome` as JSON; its journal is on the shared disk."""
         job = msgspec.json.decode(self.data, type=Job)
         if self.version != __version__:
-            return _refuse(
-                job,
-                f"this node has cbo-suite {__version__}, the campaign {self.version}: install the "
-                "same version",
-            )
+            return _refuse(job, other_version("this node", __version__, self.version))
         stop = threading.Event()
         # What is cancelled is told so half a minute before it is killed; time enough to say so.
         signal.signal(signal.SIGTERM, lambda *_: stop.set())

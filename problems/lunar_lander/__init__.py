@@ -89,10 +89,7 @@ class LunarLander(Problem):
         self.id = f"lunar-lander-m{terrains}-v1"
         for library in ("gymnasium", "Box2D"):
             if find_spec(library) is None:
-                raise MissingExtra(
-                    f"{self.id} needs {library}, which is not installed: "
-                    'pip install "cbo-suite[lunar]"'
-                )
+                raise MissingExtra.of(self.id, library, "lunar")
         self.space = Space(np.zeros(12), np.full(12, 2.0), num_constraints=terrains)
         self.workers = workers
         file = Path(__file__).with_name("best_known.json")
@@ -134,9 +131,7 @@ class LunarLander(Problem):
             )
         for library, extra in (("PIL", "plots"), ("pygame", "lunar")):
             if find_spec(library) is None:
-                raise MissingExtra(
-                    f'LunarLander.render needs {library}: pip install "cbo-suite[{extra}]"'
-                )
+                raise MissingExtra.of("LunarLander.render", library, extra)
         path = Path(file or f"{self.id}-terrain-{terrain}.gif")
         frames = film(weights, terrain, every=FILM_STEP)
         if path.suffix.lower() == ".gif":

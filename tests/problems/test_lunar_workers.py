@@ -130,7 +130,7 @@ def test_few_flights_start_no_process(
     """Processes are started when enough was flown for them to pay, by anybody."""
     monkeypatch.setattr(lunar_workers, "_shared", None)
     monkeypatch.setattr(lunar_workers, "_flown", 0)
-    monkeypatch.setattr(lunar_workers, "_cores", lambda: 2)
+    monkeypatch.setattr(lunar_workers, "cores", lambda: 2)
     for _ in range(4):
         assert fly_all(FLIGHTS) == rewards
         assert lunar_workers._shared is None
