@@ -18,7 +18,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/lint_imports.py
-	$(BIN)/mypy cbo_suite
+	$(BIN)/mypy
 
 # Chromium for the tests of the site, where it may be installed; elsewhere those tests are skipped.
 browser:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 import cbo_suite as cbo
 from cbo_suite.campaign import Campaign
@@ -34,7 +35,7 @@ def carry_out(tasks: list[Task], folder: Path, jobs: int) -> float:
     return seconds
 
 
-def test_overhead_per_run(benchmark, tmp_path):
+def test_overhead_per_run(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     """Twenty short runs, supervised one after the other and in this process: at most 0.5 s more.
 
     The start of the engine is in it, shared by the runs, as it is in a campaign.
@@ -43,7 +44,7 @@ def test_overhead_per_run(benchmark, tmp_path):
     folders = (tmp_path / str(number) for number in itertools.count())
     direct = []
 
-    def in_this_process():
+    def in_this_process() -> None:
         folder = next(folders)
         start = time.perf_counter()
         for task in tasks:
@@ -61,7 +62,7 @@ def test_overhead_per_run(benchmark, tmp_path):
 
 
 @pytest.mark.skipif(cores() < 2, reason="needs two cores")
-def test_two_cores_are_nearly_twice_as_fast(benchmark, tmp_path):
+def test_two_cores_are_nearly_twice_as_fast(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     """The random-search tasks of paper-small on one core and on two, one after the other."""
     pytest.importorskip("Box2D", reason="the lunar lander needs its extra")
     if os.getloadavg()[0] > 0.5:

@@ -82,7 +82,7 @@ def test_cei_beside_scbo(
         # The mean, since only some iterations fit the models anew.
         return {name: float(np.mean(values)) for name, values in seconds.items()}
 
-    means = benchmark.pedantic(measure, rounds=1)  # type: ignore[no-untyped-call]
+    means = benchmark.pedantic(measure, rounds=1)
     benchmark.extra_info.update(means)
     assert means["cei"] <= limit * means["scbo"], means
 
@@ -95,6 +95,6 @@ def test_slack_seconds_per_iteration(benchmark: BenchmarkFixture) -> None:
     def measure() -> float:
         return float(np.median([advance(optimizer, problem, 1) for _ in range(5)]))
 
-    seconds = benchmark.pedantic(measure, rounds=1)  # type: ignore[no-untyped-call]
+    seconds = benchmark.pedantic(measure, rounds=1)
     benchmark.extra_info["seconds"] = seconds
     assert seconds <= SLACK_SECONDS

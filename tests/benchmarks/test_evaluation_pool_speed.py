@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from pytest_benchmark.fixture import BenchmarkFixture
 
 from cbo_suite.harness.pool import EvaluationPool
 from tests.doubles import Disc
@@ -13,7 +14,7 @@ PAUSE = 0.05
 POINTS = 60
 
 
-def seconds_for(processes):
+def seconds_for(processes: int) -> float:
     """Evaluate points that take a while on `processes` processes that are ready."""
     pool = EvaluationPool(Disc(pause=PAUSE), 1, processes, timeout=60.0)
     try:
@@ -27,7 +28,7 @@ def seconds_for(processes):
         pool.close()
 
 
-def test_four_processes_are_three_times_as_fast_as_one(benchmark):
+def test_four_processes_are_three_times_as_fast_as_one(benchmark: BenchmarkFixture) -> None:
     """The evaluations wait instead of computing, so that the number of cores is no matter."""
     alone = seconds_for(1)
     together = benchmark.pedantic(seconds_for, args=(4,), rounds=1)

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 import cbo_suite as cbo
 
 EVALUATIONS = 1000
 
 
-def test_overhead_per_evaluation(benchmark, tmp_path, monkeypatch):
+def test_overhead_per_evaluation(
+    benchmark: BenchmarkFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Random search on the toy, batches of ten, journal on: at most 0.2 ms per evaluation.
 
     The time spent in fsync is measured in the same run and taken out.
     """
-    waited = []
+    waited: list[float] = []
     fsync = os.fsync
 
-    def timed(handle):
+    def timed(handle: int) -> None:
         start = time.perf_counter()
         fsync(handle)
         waited[-1] += time.perf_counter() - start
 
     monkeypatch.setattr(os, "fsync", timed)
     paths = (tmp_path / f"{number}.jsonl" for number in range(10**6))
-    spent = []
+    spent: list[float] = []
 
-    def run():
+    def run() -> None:
         waited.append(0.0)
         start = time.perf_counter()
         cbo.run(

@@ -48,8 +48,6 @@ def test_seconds_per_iteration(
         return seconds
 
     advance()
-    seconds = benchmark.pedantic(  # type: ignore[no-untyped-call]
-        lambda: float(np.median([advance() for _ in range(5)])), rounds=1
-    )
+    seconds = benchmark.pedantic(lambda: float(np.median([advance() for _ in range(5)])), rounds=1)
     benchmark.extra_info["seconds"] = seconds
     assert seconds <= LIMIT

@@ -27,6 +27,6 @@ def test_times_as_fast_as_botorch(
     benchmark: BenchmarkFixture, rows: Callable[[], Iterable[dict[str, Any]]], ratio: float
 ) -> None:
     """One iteration on the same data, in seconds of the processor."""
-    results = benchmark.pedantic(lambda: list(rows()), rounds=1)  # type: ignore[no-untyped-call]
+    results = benchmark.pedantic(lambda: list(rows()), rounds=1)
     benchmark.extra_info["rows"] = results
     assert min(row["ratio"] for row in results) >= ratio, results

@@ -16,7 +16,16 @@ from cbo_suite.campaign import Campaign, run_tasks
 from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.leases import Lease, machine_name
 from cbo_suite.campaign.store import Store
-from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
+from cbo_suite.engines import (
+    Engine,
+    EngineOptions,
+    Event,
+    Job,
+    Limits,
+    Outcome,
+    Status,
+    make_engine,
+)
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.leaderboard import read_folder
 from cbo_suite.tasks import Task
@@ -36,10 +45,11 @@ def small_tasks() -> list[Task]:
 class Scripted:
     """An engine that runs nothing: it gives every job the outcome that a test wants."""
 
-    def __init__(self, *statuses: str, size: int = 1) -> None:
+    def __init__(self, *statuses: Status, size: int = 1) -> None:
         """Give these statuses, one per job, then none."""
         self.statuses, self.size = list(statuses), size
         self.jobs: list[Job] = []
+        self.seen: list[Job] = []
         self.stopped: list[Task | None] = []
         self.closed = False
 
@@ -50,6 +60,7 @@ class Scripted:
     def start(self, job: Job) -> None:
         """Keep a job."""
         self.jobs.append(job)
+        self.seen.append(job)
 
     def wait(self, seconds: float) -> list[Event]:
         """End the first job as scripted."""
@@ -140,7 +151,7 @@ def test_what_an_optimizer_cannot_handle_is_skipped_with_the_reason(tmp_path: Pa
         ("stopped", "missing"),
     ],
 )
-def test_the_status_decides_about_the_next_call(status: str, word: str, tmp_path: Path) -> None:
+def test_the_status_decides_about_the_next_call(status: Status, word: str, tmp_path: Path) -> None:
     """Faults of the run wait for --retry-failed, interruptions do not."""
     [task] = small_tasks()[:1]
     engine: Engine = Scripted(status)
@@ -293,7 +304,9 @@ def test_records_hold_all_seeds_that_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["timeout", "memory", "crashed", "killed"])
-def test_a_run_that_could_not_write_its_end_is_a_failed_record(status: str, tmp_path: Path) -> None:
+def test_a_run_that_could_not_write_its_end_is_a_failed_record(
+    status: Status, tmp_path: Path
+) -> None:
     """What it evaluated counts; a run that was interrupted from outside has no record yet."""
     tasks, store = small_tasks()[:2], Store(tmp_path)
     list(run_tasks(tasks, tmp_path, jobs=1))
@@ -313,13 +326,10 @@ def test_limits_and_settings_reach_the_engine(tmp_path: Path) -> None:
     """A job has what the caller asked for, and the path of its journal."""
     [task] = small_tasks()[:1]
     engine = Scripted("failed")
-    seen: list[Job] = []
-    start = engine.start
-    engine.start = lambda job: (seen.append(job), start(job))[1]  # type: ignore[method-assign]
     store = Store(tmp_path)
     limits = Limits(5.0, 2**30)
     list(Campaign([task], store, limits=limits, settings={"processes": 2}).run(engine))
-    assert seen == [Job(task, str(store.journal(task)), limits, {"processes": 2})]
+    assert engine.seen == [Job(task, str(store.journal(task)), limits, {"processes": 2})]
 
 
 def test_an_unknown_engine_is_named() -> None:

@@ -144,7 +144,7 @@ def test_a_killed_fork_server_costs_its_runs_only(misbehaviour: Path, tmp_path: 
 def test_a_killed_guard_costs_its_run_only(misbehaviour: Path, tmp_path: Path) -> None:
     """When the process that watches over a run is killed, nothing of the run is left."""
     tasks = [Task("toy-2d-v1", name, 12, 1, 5, 0) for name in ("parent", "random-search")]
-    killed = []
+    killed: list[int] = []
 
     def kill_guard() -> None:
         # The children of the run have told their ids; its own parent is the guard.

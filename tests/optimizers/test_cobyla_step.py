@@ -15,7 +15,7 @@ Problem = tuple[np.ndarray, np.ndarray, float, np.ndarray]
 def random_problem(seed: int) -> Problem:
     """Return normals (d, k), limits (k,), radius and gradient: general constraints and a box."""
     random = np.random.default_rng(seed)
-    dim, count = random.integers(1, 9), random.integers(0, 9)
+    dim, count = int(random.integers(1, 9)), int(random.integers(0, 9))
     limits = random.normal(random.choice([-0.3, 0.0, 0.5]), random.choice([0.1, 1.0]), count)
     box = random.random(2 * dim)
     box[random.random(2 * dim) < 0.2] = 0.0  # at the edge of the box already
@@ -33,7 +33,7 @@ def least_violation(normals: np.ndarray, limits: np.ndarray, radius: float) -> f
     """Return the least violation in the ball by a general solver, over step and level."""
     dim = len(normals)
     start = np.append(np.zeros(dim), violation(np.zeros(dim), normals, limits))
-    result = minimize(
+    result = minimize(  # type: ignore[call-overload]
         lambda v: v[-1],
         start,
         method="SLSQP",
@@ -50,7 +50,7 @@ def least_violation(normals: np.ndarray, limits: np.ndarray, radius: float) -> f
 def least_objective(problem: Problem, level: float, start: np.ndarray) -> float:
     """Return the least objective in the ball at a level of violation, by a general solver."""
     normals, limits, radius, gradient = problem
-    result = minimize(
+    result = minimize(  # type: ignore[call-overload]
         lambda d: gradient @ d,
         start,
         method="SLSQP",

@@ -1,5 +1,7 @@
 """The noisy wrapper: reproducible, of the right size, and a problem like any other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -71,7 +73,7 @@ def test_no_noise_changes_nothing() -> None:
         {"objective_noise": 1.0, "constraint_noise": "much"},
     ],
 )
-def test_what_is_no_deviation_is_refused(options: dict) -> None:
+def test_what_is_no_deviation_is_refused(options: dict[str, Any]) -> None:
     """Negative, not finite, too many, or no number."""
     with pytest.raises(InvalidTask):
         Noisy(Toy(), **options)

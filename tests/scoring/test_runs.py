@@ -84,7 +84,7 @@ def test_the_scopes_of_the_default_value() -> None:
         assert math.isnan(default_value(runs[2:], scope))
     assert math.isnan(default_value([]))
     with pytest.raises(ValueError, match="'final_best', got 'feasable'"):
-        default_value(runs, "feasable")
+        default_value(runs, "feasable")  # type: ignore[arg-type]
 
 
 def test_runs_of_different_budgets_are_not_averaged() -> None:
@@ -181,7 +181,8 @@ def test_an_improvement_never_lowers_a_score(
 ) -> None:
     """Neither a lower value nor a feasible point in place of an infeasible one does harm."""
     better = list(values)
-    better[place] = 30.0 if better[place] is None else better[place] - gain
+    value = values[place]
+    better[place] = 30.0 if value is None else value - gain
     before, after = best_so_far(make(values)), best_so_far(make(better))
     assert (regret(after, REFERENCE) <= regret(before, REFERENCE)).all()
     assert anytime(after, REFERENCE, 1) >= anytime(before, REFERENCE, 1)
@@ -210,7 +211,7 @@ def test_scores_do_not_depend_on_the_scale_of_the_objective(
 ) -> None:
     """Objective and references may be stretched and shifted together."""
 
-    def change(value):
+    def change(value: float | None) -> float | None:
         return None if value is None else scale / 8 * value + shift
 
     # Values near a target may fall on its other side by rounding: keep to quarters between them.
@@ -247,7 +248,8 @@ def test_a_summary_agrees_with_the_single_scores() -> None:
     assert (summary.first_feasible, summary.largest_feasible) == (2, 12.0)
     assert summary.anytime == anytime(best_so_far(record), REFERENCE, 0)
     assert summary.reached.tolist() == targets_reached(np.array([12.0, 5.0]), REFERENCE).tolist()
-    assert (summary.evaluations, summary.seconds) == (4, pytest.approx(0.4))
+    assert summary.evaluations == 4
+    assert summary.seconds == pytest.approx(0.4)
     alone = summarize(record, None, [2, 4])
     assert math.isnan(alone.anytime)
     assert np.isnan(alone.reached).all()

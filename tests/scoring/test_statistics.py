@@ -81,10 +81,9 @@ def test_wilcoxon_agrees_with_scipy_without_ties(seed: int, n: int) -> None:
 @CASES
 def test_wilcoxon_agrees_with_scipy_for_many_pairs(seed: int, n: int) -> None:
     """The normal approximation of SciPy, with its correction for ties."""
-    difference = np.random.default_rng(seed).integers(1, 6, size=n) * np.where(
-        np.random.default_rng(seed + 1).random(n) < 0.4, -1, 1
-    )
-    expected = stats.wilcoxon(difference, method="asymptotic").pvalue
+    size = np.random.default_rng(seed).integers(1, 6, size=n).astype(float)
+    difference = np.where(np.random.default_rng(seed + 1).random(n) < 0.4, -size, size)
+    expected = stats.wilcoxon(difference, method="asymptotic").pvalue  # type: ignore[call-overload]
     assert paired_wilcoxon(difference, np.zeros(n)) == pytest.approx(expected, abs=1e-12)
 
 
@@ -116,7 +115,7 @@ def test_wilcoxon_with_ties_agrees_with_scipy() -> None:
 def test_superiority_agrees_with_the_u_statistic(seed: int) -> None:
     """A12 is Mann and Whitney's U over the number of pairs."""
     random = np.random.default_rng(seed)
-    first, second = random.integers(0, 8, size=15), random.integers(0, 8, size=12)
+    first, second = (random.integers(0, 8, size=n).astype(float) for n in (15, 12))
     statistic = stats.mannwhitneyu(second, first).statistic
     assert probability_of_superiority(first, second) == pytest.approx(
         statistic / (15 * 12), abs=1e-12

@@ -45,6 +45,12 @@ def dot(point: Array) -> str:
     return f'<circle class="mark" cx="{point[0]:.4f}" cy="{point[1]:.4f}" r="0.014"/>'
 
 
+def best_point(problem: Problem) -> Array:
+    """Return the best known point of a problem that has one."""
+    assert problem.best_known is not None
+    return problem.best_known.x
+
+
 def square(name: str, centre: Array, half: float) -> str:
     """Draw a square of a class around a centre."""
     x, y = centre - half
@@ -78,7 +84,7 @@ def draw_toy() -> str:
             '<rect class="blocked" width="1" height="1"/>',
             f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
             *(f'<path class="contour" stroke-width="0.002" d="{line(ends)}"/>' for ends in levels),
-            dot(problem.best_known.x),
+            dot(best_point(problem)),
         ],
     )
 
@@ -86,7 +92,7 @@ def draw_toy() -> str:
 def draw_rover(id_: str) -> str:
     """Draw trees, stones and the best known path of a rover problem."""
     problem = cast(Rover, cbo.make_problem(id_))
-    path = problem.trajectory(problem.best_known.x[None])[0][::9]
+    path = problem.trajectory(best_point(problem)[None])[0][::9]
     return frame(
         "Trees (green) cost, stones (grey) are forbidden; the line is the best known path.",
         [

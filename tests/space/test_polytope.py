@@ -54,7 +54,7 @@ def test_projection_is_the_nearest_point(seed: int) -> None:
     target = space.from_unit(np.random.default_rng(seed).random((1, 3)))
     found = space.project(target)
     distance = float(np.linalg.norm((found - target) / width))
-    rival = minimize(
+    rival = minimize(  # type: ignore[call-overload]
         lambda x: float(np.sum(((x - target[0]) / width) ** 2)),
         found[0],
         method="SLSQP",

@@ -18,6 +18,7 @@ import cbo_suite as cbo
 from cbo_suite.cli import main
 from cbo_suite.harness.design import initial_design
 from cbo_suite.optimizers.random_search import RandomSearch
+from cbo_suite.problems.toy import Toy
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
 from cbo_suite.registry import protocol_of
@@ -173,8 +174,7 @@ def test_rounding_of_another_machine_is_accepted(
 ) -> None:
     """If many values differ, by less than 1e-12, it is the arithmetic; more is refused."""
     path = put(tmp_path, records)
-    toy = type(cbo.make_problem("toy-2d-v1"))
-    true = toy._evaluate
+    true = Toy._evaluate
     for size, share, expected in (
         (1e-15, 0.05, "within 1e-13"),
         (3e-13, 1.0, "within 1e-12"),
@@ -188,7 +188,7 @@ def test_rounding_of_another_machine_is_accepted(
             off = size * (random.random(len(x)) < share)  # noqa: B023
             return Evaluation(objective * (1 + off), constraints)
 
-        monkeypatch.setattr(toy, "_evaluate", rounded)
+        monkeypatch.setattr(Toy, "_evaluate", rounded)
         verdict = verify_file(path)
         if expected is None:
             assert verdict.status == "refused"
@@ -205,8 +205,7 @@ def test_digests_are_compared_run_by_run(
 ) -> None:
     """Values of one run that round differently leave the others to be checked."""
     path = put(tmp_path, records)
-    toy = type(cbo.make_problem("toy-2d-v1"))
-    true = toy._evaluate
+    true = Toy._evaluate
 
     def rounded(self: Any, x: np.ndarray) -> Evaluation:
         objective, constraints = true(self, x)
@@ -216,7 +215,7 @@ def test_digests_are_compared_run_by_run(
         constraints[row, 0] = np.nextafter(constraints[row, 0], 0.0)
         return Evaluation(objective, constraints)
 
-    monkeypatch.setattr(toy, "_evaluate", rounded)
+    monkeypatch.setattr(Toy, "_evaluate", rounded)
     verdict = verify_file(path)
     assert (verdict.status, verdict.complaints) == ("verified", [])
     assert verdict.findings[3].detail == (

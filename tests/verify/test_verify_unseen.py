@@ -34,6 +34,7 @@ def rover_runs(value: float, like: Record) -> list[Record]:
         protocol_of(name),
         load_references()[name],
     )
+    assert reference.worst_x is not None
     runs = []
     for seed in range(10):
         design = initial_design(name, problem.space, protocol.n_init, seed)

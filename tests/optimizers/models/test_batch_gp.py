@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import AbstractContextManager
 
 import numpy as np
 import pytest
@@ -28,10 +29,12 @@ def data(models: int, count: int, dim: int, seed: int = 0) -> tuple[torch.Tensor
     return x, y, parameters
 
 
-class Reference(gpytorch.models.ExactGP):
+class Reference(gpytorch.models.ExactGP):  # type: ignore[misc]
     """One exact GP of GPyTorch with given hyperparameters."""
 
-    def __init__(self, x, y, row, mean) -> None:
+    def __init__(
+        self, x: torch.Tensor, y: torch.Tensor, row: torch.Tensor, mean: torch.Tensor
+    ) -> None:
         """Set the hyperparameters of `row` (d + 2,) and the constant mean."""
         free = gpytorch.constraints.GreaterThan(1e-12)
         likelihood = gpytorch.likelihoods.GaussianLikelihood(noise_constraint=free)
@@ -45,17 +48,22 @@ class Reference(gpytorch.models.ExactGP):
         likelihood.noise = row[-1].exp()
         self.mean_module.constant.data.fill_(float(mean))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> gpytorch.distributions.MultivariateNormal:
         """The prior at `x`."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-def exact():
+def exact() -> AbstractContextManager[None]:
     """Settings under which GPyTorch uses Cholesky factors without approximations."""
-    return gpytorch.settings.fast_computations(False, False, False)
+    settings: AbstractContextManager[None] = gpytorch.settings.fast_computations(
+        False, False, False
+    )
+    return settings
 
 
-def references(x, y, parameters, gp: BatchGP) -> list[Reference]:
+def references(
+    x: torch.Tensor, y: torch.Tensor, parameters: torch.Tensor, gp: BatchGP
+) -> list[Reference]:
     """The same models in GPyTorch."""
     return [
         Reference(x, row, theta, mean)
@@ -167,7 +175,7 @@ def test_float32_is_close() -> None:
     """Single precision works and agrees to what it can hold."""
     x, y, parameters = data(2, 30, 3)
     parameters[:, -1] = math.log(1e-2)
-    single = BatchGP(*(part.float() for part in (x, y, parameters))).predict(x[:5].float() + 0.01)
+    single = BatchGP(x.float(), y.float(), parameters.float()).predict(x[:5].float() + 0.01)
     double = BatchGP(x, y, parameters).predict(x[:5] + 0.01)
     for part, expected in zip(single, double, strict=True):
         assert part.dtype == torch.float32

@@ -39,7 +39,7 @@ class Setting(NamedTuple):
 class Choices(NamedTuple):
     """What many selections chose."""
 
-    index: np.ndarray
+    chosen: np.ndarray
     objective: np.ndarray
     feasible: np.ndarray
 
@@ -111,23 +111,22 @@ def repeated(now: Setting, make: Callable[[int, np.random.Generator], Draws]) ->
         index = int(selection.chosen[0])
         objective.draw(torch.tensor([index]))
         rows.append((index, float(objective.value[index, 0]), float(selection.feasible[0])))
-    index, objective_values, feasible = (np.array(column) for column in zip(*rows, strict=True))
-    return Choices(index, objective_values, feasible)
+    return Choices(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def probabilities(now: Setting, one: Choices, other: Choices) -> dict[str, float]:
     """Probability of differences as large as these if both had the same law."""
     mean, variance = (part[0].numpy() for part in now.gp.predict(now.candidates))
-    counts = np.array([np.bincount(c.index, minlength=CANDIDATES) for c in (one, other)])
+    counts = np.array([np.bincount(c.chosen, minlength=CANDIDATES) for c in (one, other)])
     order = np.argsort(-counts.sum(axis=0))
     often = order[counts[:, order].sum(axis=0) >= 20]
-    table = np.column_stack([counts[:, often], len(one.index) - counts[:, often].sum(axis=1)])
+    table = np.column_stack([counts[:, often], len(one.chosen) - counts[:, often].sum(axis=1)])
     table = table[:, table.sum(axis=0) > 0]
     return {
         "candidate": chi2_contingency(table).pvalue if table.shape[1] > 1 else 1.0,
         "objective": ks_2samp(one.objective, other.objective).pvalue,
-        "mean": ks_2samp(mean[one.index], mean[other.index]).pvalue,
-        "deviation": ks_2samp(variance[one.index], variance[other.index]).pvalue,
+        "mean": ks_2samp(mean[one.chosen], mean[other.chosen]).pvalue,
+        "deviation": ks_2samp(variance[one.chosen], variance[other.chosen]).pvalue,
         "feasible": ks_2samp(one.feasible, other.feasible).pvalue,
     }
 

@@ -1,5 +1,7 @@
 """The transforms of observations: values, order, and what happens to values that are not finite."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from cbo_suite.optimizers.models.transforms import (
     finite_objective,
     standardize,
 )
+from cbo_suite.protocols import Array
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
 
@@ -69,7 +72,7 @@ def test_constraint_that_is_not_finite_counts_as_violated() -> None:
 
 
 @pytest.mark.parametrize("clean", [finite_objective, lambda v: finite_constraints(v[:, None])])
-def test_nothing_finite_at_all(clean) -> None:
+def test_nothing_finite_at_all(clean: Callable[[Array], Array]) -> None:
     """Then every value is the same finite number."""
     cleaned = clean(np.array([np.nan, np.inf, -np.inf]))
     assert np.isfinite(cleaned).all()

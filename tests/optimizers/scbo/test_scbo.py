@@ -287,7 +287,8 @@ def test_callbacks_receive_the_inspection() -> None:
         optimizer="scbo",
         callback=seen.append,
     )
-    inspections = [progress.inspection for progress in seen if "centre" in progress.inspection]
+    told = [progress.inspection or {} for progress in seen]
+    inspections = [inspection for inspection in told if "centre" in inspection]
     assert len(inspections) == 4
     for inspection in inspections:
         assert inspection["length"] > 0.0

@@ -45,7 +45,10 @@ def broken(kind: str) -> Evaluate:
 )
 def test_bad_data_do_not_stop_it(kind: str, variant: str, dtype: str) -> None:
     """It goes on, inside the box, without a warning."""
-    own = {"noisy": {"noisy": True}, "pathwise": {"sampler": "pathwise", "bilog": False}}
+    own: dict[str, dict[str, Any]] = {
+        "noisy": {"noisy": True},
+        "pathwise": {"sampler": "pathwise", "bilog": False},
+    }
     options = own[variant] if variant in own else dict(OPTIMIZERS[variant].options)
     evaluate = broken(kind)
     optimizer = begun(evaluate, dtype=dtype, **options)

@@ -13,6 +13,7 @@ from scipy.optimize import minimize, rosen
 
 from cbo_suite.errors import OptimizerFailed
 from cbo_suite.optimizers.shared.recast import Evaluate, Recast, key_of
+from cbo_suite.protocols import Array
 
 NO_CONSTRAINTS = np.empty(0)
 
@@ -24,7 +25,11 @@ def solver_threads() -> list[threading.Thread]:
 
 def nelder_mead(evaluate: Evaluate) -> None:
     """Minimise by a real solver that knows nothing of ask/tell."""
-    minimize(lambda x: evaluate(x)[0], [-1.0, 2.0], method="Nelder-Mead", options={"maxfev": 60})
+
+    def objective(x: Array) -> float:
+        return evaluate(x)[0]
+
+    minimize(objective, [-1.0, 2.0], method="Nelder-Mead", options={"maxfev": 60})
 
 
 def drive(recast: Recast, function: Callable[[np.ndarray], float]) -> list[np.ndarray]:
@@ -75,7 +80,7 @@ def test_one_evaluation_for_each_distinct_point() -> None:
 def test_known_points_never_come_out() -> None:
     """Values in the memory are used, and new ones are added to it."""
     memory = {key_of(np.array([1.0])): (7.0, NO_CONSTRAINTS)}
-    seen = []
+    seen: list[float] = []
 
     def solve(evaluate: Evaluate) -> None:
         seen.extend(evaluate(np.array([value]))[0] for value in (1.0, 2.0))
