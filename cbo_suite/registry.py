@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId, describe
@@ -221,6 +223,20 @@ def protocol_of(problem: str | ConstrainedProblem) -> RunProtocol:
             "cbo_suite.protocols.RunProtocol of budget, batch_size and n_init"
         )
     return declared
+
+
+def package_folder(problem_id: str) -> Path | None:
+    """Return the folder of the package whose module makes a problem, by its full id.
+
+    The problem itself is not imported. None for a module that stands in no package, whose folder
+    belongs to others too.
+    """
+    module = _problems()[problem_id].target.partition(":")[0]
+    spec = find_spec(module)
+    if spec is not None and not spec.submodule_search_locations:
+        spec = find_spec(spec.parent) if spec.parent else None
+    places = list((spec and spec.submodule_search_locations) or ())
+    return Path(places[0]) if places else None
 
 
 def _unknown(kind: str, id: str, known: Iterable[str]) -> str:

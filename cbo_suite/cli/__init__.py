@@ -32,7 +32,13 @@ _COMMANDS = {
     "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),
     "plot": _Command("cbo_suite.cli.plot:plot", "Draw figures for papers."),
     "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),
-    "new": _Command("cbo_suite.cli.new:new", "Start an optimizer of your own."),
+    "new": _Command("cbo_suite.cli.new:new", "Start an optimizer or a problem of your own."),
+    "references": _Command(
+        "cbo_suite.cli.references:references", "Make what the scores of a problem are measured by."
+    ),
+    "golden": _Command(
+        "cbo_suite.cli.golden:golden", "Write down the values that a problem must give for ever."
+    ),
     "mopta08": _Command("cbo_suite.cli.mopta08:mopta08", "Install the MOPTA08 executable."),
 }
 

@@ -29,7 +29,7 @@ def check(target: str, budget: int) -> None:
     from cbo_suite.checks import optimizer_report, problem_report
     from cbo_suite.cli.tables import print_table
 
-    subject = _load(target)
+    subject = load_target(target)
     if hasattr(subject, "ask") and hasattr(subject, "tell"):
         findings = optimizer_report(subject, budget=budget)
     elif hasattr(subject, "evaluate"):
@@ -46,7 +46,7 @@ def check(target: str, budget: int) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _load(target: str) -> Any:
+def load_target(target: str) -> Any:
     """Import MODULE:CLASS, from the current folder too."""
     module, _, name = target.partition(":")
     if not module or not name:

@@ -34,16 +34,28 @@ def leaderboard() -> None:
     show_default=True,
     help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
 )
+@click.option(
+    "--references",
+    "reference_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of `cbo references` for problems that are neither the suite's nor installed.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
-def build(runs: Path, out: Path, docs: Path, check: bool) -> None:
+def build(
+    runs: Path, out: Path, docs: Path, reference_files: tuple[Path, ...], check: bool
+) -> None:
     """Score all records, write tables and site, and print the ranking."""
     from cbo_suite import site
+    from cbo_suite.cli.references import gather_references
     from cbo_suite.cli.tables import print_table
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, tables
     from cbo_suite.leaderboard.markdown_page import RANKING_COLUMNS, ranking_rows
 
-    board = build_board(runs)
+    problems = {path.parent.name for path in runs.glob("*/*.jsonl")}
+    references = gather_references(problems, reference_files)
+    board = build_board(runs, references=references)
     if not board.problems:
         raise click.ClickException(
             f"no records in {runs}: make some with `cbo run --suite quick`, or name another folder "
@@ -58,7 +70,7 @@ def build(runs: Path, out: Path, docs: Path, check: bool) -> None:
                 "\n".join([*stale, "run `cbo leaderboard build` and commit what it writes"])
             )
         if (
-            tables(build_board(runs)) != files
+            tables(build_board(runs, references=references)) != files
             or site.build(board, titles=titles, docs=docs) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")

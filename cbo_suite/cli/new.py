@@ -1,4 +1,4 @@
-"""`cbo new`: a ready-to-fill file for an optimizer of one's own, its test and its package."""
+"""`cbo new`: ready-to-fill files for an optimizer or a problem, with test and package."""
 
 from __future__ import annotations
 
@@ -7,91 +7,15 @@ import sys
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
+from typing import Literal
 
 import click
 
-_OPTIMIZER = '''\
-"""{title}: say here in a sentence or two what it is, where it comes from and what is special."""
-
-import numpy as np
-
-from cbo_suite import Evaluation, Space
-
-
-class {name}:
-    """Proposes a random step from the best point told so far: replace it with your idea."""
-
-    # Declare limits if there are any, and runs that do not fit are skipped with the reason:
-    # sequential = True      one point at a time
-    # max_dim = 20           at most 20 variables
-    # max_batch_size = 10    at most 10 points at once
-
-    def __init__(self, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
-        """Prepare; nothing but these arguments and the told data may decide what is asked."""
-        self.space = space
-        self.random = np.random.default_rng(seed)
-        self.x = np.empty((0, space.dim))
-        self.objective = np.empty(0)
-        self.constraints = np.empty((0, space.num_constraints))
-
-    def ask(self, n: int = 1) -> np.ndarray:
-        """Propose between 1 and n points inside the box, shape (k, d)."""
-        if len(self.x) == 0:
-            return self.space.from_unit(self.random.random((n, self.space.dim)))
-        # Feasible first, then least violation, then least objective.
-        best = Evaluation(self.objective, self.constraints).best()
-        step = self.random.normal(scale=0.1, size=(n, self.space.dim))
-        unit = self.space.to_unit(self.x[best]) + step
-        return self.space.from_unit(np.clip(unit, 0.0, 1.0))
-
-    def tell(self, x: np.ndarray, evaluation: Evaluation) -> None:
-        """Take in results: any subset, any order, also points never asked; values may be NaN."""
-        self.x = np.concatenate([self.x, x])
-        self.objective = np.concatenate([self.objective, evaluation.objective])
-        self.constraints = np.concatenate([self.constraints, evaluation.constraints])
-'''
-
-_TEST = '''\
-"""{title} keeps the contract and runs."""
-
-import cbo_suite as cbo
-from cbo_suite.checks import check_optimizer
-
-from {module} import {name}
-
-
-def test_conformance():
-    """Every rule of the contract holds."""
-    check_optimizer({name})
-
-
-def test_run_spends_the_budget():
-    """A short run on the toy problem evaluates exactly the budget."""
-    run = cbo.run("toy-2d-v1", {name}, budget=30, n_init=10, seed=0)
-    assert len(run.x) == 30
-'''
-
-
-_PACKAGE = """\
-[build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "{title}"
-version = "0.1.0"
-dependencies = ["cbo-suite"]
-
-# The name is the id of the optimizer: what `cbo list` shows and `cbo run` takes.
-[project.entry-points."cbo_suite.optimizers"]
-{title} = "{module}:{name}"
-
-[tool.setuptools]
-py-modules = ["{module}"]
-"""
+Kind = Literal["optimizer", "problem"]
 
 # Module names that mean something else: to pytest and pip, and in the file that is written.
-_IN_USE = {"conftest", "setup", "evaluation", "space"}
+_IN_USE = {"conftest", "setup", "evaluation", "space", "problem", "best_known", "run_protocol"}
+_VERSION = re.compile(r"-v[0-9]+$")
 
 
 @click.group()
@@ -106,38 +30,64 @@ def optimizer(name: str) -> None:
 
     A folder that has no pyproject.toml gets one too, which gives the optimizer its id.
     """
-    reason = _objection(name)
+    _start("optimizer", name)
+
+
+@new.command()
+@click.argument("name")
+def problem(name: str) -> None:
+    """Write NAME/__init__.py, a problem that runs, and test_NAME.py into this folder.
+
+    Its id is NAME-v1. A folder that has no pyproject.toml gets one too, which gives the problem its
+    id.
+    """
+    _start("problem", name)
+
+
+def _start(kind: Kind, name: str) -> None:
+    """Write the files of a new thing, none over another, and say what comes next."""
+    from cbo_suite.authoring.templates import TEMPLATES
+
+    reason = _objection(kind, name)
     if reason:
         raise click.ClickException(
-            f"{name!r} cannot be a name: {reason}; choose another one{_suggestion(name)}"
+            f"{name!r} cannot be a name: {reason}; choose another one{_suggestion(kind, name)}"
         )
-    words = _words(name)
-    module = words["module"]
-    files = {Path(f"{module}.py"): _OPTIMIZER, Path(f"test_{module}.py"): _TEST}
+    words, template = _words(kind, name), TEMPLATES[kind]
+    files = dict(template.files)
     package = Path("pyproject.toml")
-    register = f"register {words['title']!r} in {package}, or in the table of optimizers/"
+    register = f"register {words['id']!r} in {package}, or in the table of {kind}s/"
     if not package.exists():
-        files[package] = _PACKAGE
+        files[str(package)] = template.package
         register = "`pip install --editable .` gives it its id"
-    for path, text in files.items():
-        path.write_text(text.format(**words))
+    for pattern, text in files.items():
+        path = Path(pattern.format(**words))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.format(**words), encoding="utf-8")
         click.echo(f"wrote {path}")
-    click.echo(f"next: fill in {module}.py, then `cbo check {module}:{words['name']}`; {register}")
+    code, target = template.code.format(**words), f"{words['module']}:{words['name']}"
+    click.echo(f"next: fill in {code}, then `cbo check {target}`; {register}")
 
 
-def _words(name: str) -> dict[str, str]:
-    """Return what the templates call things: the id as title, the module, and the class as name."""
+def _words(kind: Kind, name: str) -> dict[str, str]:
+    """Return what the templates call things: title, id, module, and the class as name."""
     title = name.replace("_", "-")
-    class_name = "".join(part.capitalize() for part in title.split("-"))
-    return {"title": title, "module": title.replace("-", "_"), "name": class_name}
+    if kind == "problem":
+        title = _VERSION.sub("", title)
+    return {
+        "title": title,
+        "id": f"{title}-v1" if kind == "problem" else title,
+        "module": title.replace("-", "_"),
+        "name": "".join(part.capitalize() for part in title.split("-")),
+    }
 
 
-def _objection(name: str) -> str:
+def _objection(kind: Kind, name: str) -> str:
     """Say why a name cannot be at once an id, a module and a class, "" if it can."""
-    from cbo_suite.registry import list_optimizers
+    from cbo_suite.registry import OptimizerInfo, ProblemInfo, list_optimizers, list_problems
     from cbo_suite.verify.submission import MAX_NAME, NAME, RESERVED
 
-    words = _words(name)
+    words = _words(kind, name)
     title, module = words["title"], words["module"]
     if not NAME.fullmatch(title) or not title[0].isalpha() or len(title) > MAX_NAME:
         return (
@@ -150,20 +100,23 @@ def _objection(name: str) -> str:
         return "it is a word of Python itself"
     if module in _IN_USE or module in sys.stdlib_module_names:
         return f"{module}.py would stand in the way of something else of this name"
-    for path in (Path(f"{module}.py"), Path(f"test_{module}.py")):
+    for path in (Path(f"{module}.py"), Path(module), Path(f"test_{module}.py")):
         if path.exists():
             return f"{path} exists already"
-    for known in list_optimizers():
-        if known.id == title:
-            return f"the id is taken by an optimizer of {known.package}"
+    known: list[OptimizerInfo] | list[ProblemInfo]
+    known = list_optimizers() if kind == "optimizer" else list_problems()
+    for row in known:
+        if row.id == words["id"]:
+            return f"{row.package} has {words['id']} already"
     return f"a module {module} is installed here already" if find_spec(module) else ""
 
 
-def _suggestion(name: str) -> str:
+def _suggestion(kind: Kind, name: str) -> str:
     """Give an example of a name like this one that would do."""
     tidy = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-")
     longer = f"{tidy}-2" if tidy.startswith("my-") else f"my-{tidy}"
-    for title in (tidy, longer, "my-search"):
-        if not _objection(title):
+    example = "my-search" if kind == "optimizer" else "my-problem-2d"
+    for title in (tidy, longer, example):
+        if not _objection(kind, title):
             return f", such as {title}"
     return ""

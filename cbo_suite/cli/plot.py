@@ -54,10 +54,12 @@ def plot(
     RECORDS are files of records, or folders with <problem>/<optimizer>.jsonl, such as
     leaderboard/runs, the folder of a campaign, or that of a problem in either.
     """
+    from cbo_suite.cli.references import gather_references
     from cbo_suite.plots import draw, make_panels, save
 
     records = _read(sources, problems, optimizers)
-    panels = make_panels(records, score, log)
+    references = gather_references({record.task.problem for record in records}, [])
+    panels = make_panels(records, score, log, references)
     drawn = {curve.optimizer for panel in panels for curve in panel.curves}
     for name in highlight or []:
         if name not in drawn:

@@ -9,7 +9,7 @@ from pathlib import Path
 from cbo_suite.leaderboard.markdown_page import markdown
 from cbo_suite.leaderboard.marks import read_verified
 from cbo_suite.records import Record, read_records
-from cbo_suite.scoring import load_references, make_board
+from cbo_suite.scoring import Reference, load_references, make_board
 from cbo_suite.scoring.board import Board, encode_board
 
 __all__ = [
@@ -41,9 +41,15 @@ def iterate_folder(folder: Path) -> Iterator[Record]:
         yield from read_records(path)
 
 
-def build_board(runs: Path) -> Board:
-    """Make the board of all records below a folder, with the references of the package."""
-    return make_board(iterate_folder(runs), load_references(), read_verified(runs))
+def build_board(runs: Path, *, references: Mapping[str, Reference] | None = None) -> Board:
+    """Make the board of all records below a folder.
+
+    Args:
+        runs: The folder.
+        references: Problem id to reference values, by default those of the suite.
+    """
+    known = load_references() if references is None else references
+    return make_board(iterate_folder(runs), known, read_verified(runs))
 
 
 def tables(board: Board) -> dict[str, bytes]:

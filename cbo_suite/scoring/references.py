@@ -1,15 +1,20 @@
 """Frozen reference values of each problem version: what makes scores comparable for good.
 
-`references.json` is written by `tests/golden/derive_references.py`; a test evaluates every witness
-again. A change of a value is a new version of the scores, never an edit.
+`cbo references` derives those of a new problem; those of the paper's problems were derived by
+`tests/golden/derive_references.py`. A test evaluates every witness again. A change of a value is a
+new version of the scores, never an edit.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
+
+from cbo_suite.errors import RecordError
+
+REFERENCES = "references.json"
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,8 +47,29 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+def suite_file() -> Path:
+    """Return the file with the references of the suite's own problems."""
+    return Path(__file__).with_name(REFERENCES)
+
+
 @cache
 def load_references() -> dict[str, Reference]:
     """Read the reference values that ship with the package, by problem id."""
-    data = files("cbo_suite.scoring").joinpath("references.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, Reference])
+    return read_references(suite_file())
+
+
+def read_references(path: Path) -> dict[str, Reference]:
+    """Read a file of reference values, by problem id.
+
+    Raises:
+        RecordError: It cannot be read, or holds something else.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Reference])
+    except (OSError, msgspec.DecodeError) as error:
+        raise RecordError(f"{path} is no file of reference values: {error}") from error
+
+
+def encode_references(references: dict[str, Reference]) -> bytes:
+    """Write reference values as `read_references` reads them; equal ones are equal bytes."""
+    return msgspec.json.format(msgspec.json.encode(references), indent=1) + b"\n"

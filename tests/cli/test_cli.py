@@ -160,6 +160,21 @@ def test_new_optimizer_is_ready_to_use(cbo: Command, tmp_path: Path) -> None:
     assert "my_search.py exists already; choose another one, such as my-search-2" in again
 
 
+def test_new_problem_is_ready_to_use(cbo: Command, tmp_path: Path) -> None:
+    """It passes `cbo check`, is never overwritten, and its version is not part of its name."""
+    written = cbo("new", "problem", "bowl-2d-v1")
+    assert "wrote bowl_2d/__init__.py" in written.output
+    assert "cbo check bowl_2d:Bowl2d" in written.output
+    assert 'bowl-2d-v1 = "bowl_2d:Bowl2d"' in (tmp_path / "pyproject.toml").read_text()
+    checked = cbo("check", "bowl_2d:Bowl2d")
+    assert checked.exit_code == 0, checked.output
+    assert "bowl_2d exists already; choose another one, such as my-bowl-2d" in (
+        cbo("new", "problem", "bowl-2d").output
+    )
+    assert "cbo-suite has toy-2d-v1 already" in cbo("new", "problem", "toy-2d").output
+    assert "in the way" in cbo("new", "problem", "problem").output
+
+
 @pytest.mark.parametrize(
     ("name", "reason", "suggestion"),
     [
@@ -173,7 +188,7 @@ def test_new_optimizer_is_ready_to_use(cbo: Command, tmp_path: Path) -> None:
         ("none", "word of Python", "my-none"),
         ("random", "in the way", "my-random"),
         ("space", "in the way", "my-space"),
-        ("scbo", "taken by an optimizer of cbo-suite", "my-scbo"),
+        ("scbo", "cbo-suite has scbo already", "my-scbo"),
         ("numpy", "installed here already", "my-numpy"),
     ],
 )

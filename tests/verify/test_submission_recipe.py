@@ -5,46 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-CBO = Path(sys.executable).with_name("cbo")
+from tests.recipes import ROOT, follow, path_of, recipe
 
-
-def recipe() -> list[str]:
-    """Return what the recipe shows, in its order: commands, and texts to be written."""
-    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = page.partition("## Recipe: from an idea to a row")[2].partition("\n## ")[0]
-    blocks = re.findall(r"^   ```(\w+)\n(.*?)^   ```", section, re.MULTILINE | re.DOTALL)
-    steps: list[str] = []
-    for language, block in blocks:
-        text = dedent(block)
-        steps += re.findall(r"^\$ (.+)$", text, re.MULTILINE) if language == "console" else [text]
-    return steps
-
-
-def follow(command: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run one command as its reader would, and return what it says."""
-    # The package goes into a folder of the test instead of the environment, and needs no network.
-    install = "-m pip install --quiet --no-deps --no-index --no-build-isolation --target lib ."
-    words = shlex.split(command)
-    if words[0] == "pip":
-        words = [sys.executable, *install.split()]
-    elif words[0] == "cbo":
-        # Ten seeds show as much as thirty.
-        words = [str(CBO), *("0-9" if word == "0-29" else word for word in words[1:])]
-    done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+STEPS = recipe("from an idea to a row of the leaderboard")
 
 
 def make_clone(folder: Path, environment: dict[str, str]) -> Path:
@@ -71,20 +39,20 @@ def test_the_recipe_leads_to_a_row(tmp_path: Path) -> None:
     roles, facts = ("AUTHOR", "COMMITTER"), ("NAME", "EMAIL")
     who = {f"GIT_{role}_{fact}": "a" for role in roles for fact in facts}
     environment = os.environ | who | {"OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = str(tmp_path / "my-search" / "lib")
+    environment["PYTHONPATH"] = path_of(tmp_path / "my-search")
     folder = clone = make_clone(tmp_path, environment)
     others = sorted(path.stem for path in clone.glob("leaderboard/runs/*/*.jsonl"))
     cards = clone / "docs" / "optimizers"
     said = {}
-    for step in recipe():
-        if step.startswith("cd "):
-            folder = (folder / step.removeprefix("cd ")).resolve(strict=True)
-        elif step.startswith("# "):
-            (cards / "my-search.md").write_text(step)
-        elif step.startswith("| "):
-            (cards / "README.md").write_text((cards / "README.md").read_text() + step)
+    for _, text in STEPS:
+        if text.startswith("cd "):
+            folder = (folder / text.removeprefix("cd ")).resolve(strict=True)
+        elif text.startswith("# "):
+            (cards / "my-search.md").write_text(text)
+        elif text.startswith("| "):
+            (cards / "README.md").write_text((cards / "README.md").read_text() + text)
         else:
-            said[step] = follow(step, folder, environment)
+            said[text] = follow(text, folder, environment)
     assert [command.split()[:2] for command in said if not command.startswith("git ")] == [
         ["mkdir", "../my-search"],
         ["cbo", "new"],
@@ -125,5 +93,5 @@ def test_the_recipe_leads_to_a_row(tmp_path: Path) -> None:
 
 def test_the_message_of_the_commit_is_as_ours_are() -> None:
     """It names the room, and its subject is short enough."""
-    (message,) = re.findall(r'^git commit -m "(.+)"$', "\n".join(recipe()), re.MULTILINE)
+    (message,) = re.findall(r'git commit -m "(.+)"', "\n".join(step.text for step in STEPS))
     assert re.fullmatch(r"results: .{1,60}", message)
