@@ -54,10 +54,7 @@ class BatchGP:
         self.factors = factors or [factorise(kernel, x) for kernel in self.kernels]
         right = torch.stack([torch.ones_like(y), y], dim=-1)
         solved = torch.stack(
-            [
-                torch.cholesky_solve(sides, factor.lower)
-                for sides, factor in zip(right, self.factors, strict=True)
-            ]
+            [factor.solve(sides) for sides, factor in zip(right, self.factors, strict=True)]
         )
         self.mean = profiled_mean(solved[..., 0], solved[..., 1])
         self.weights = solved[..., 1] - self.mean[:, None] * solved[..., 0]

@@ -50,6 +50,12 @@ class Factor(NamedTuple):
     lower: Tensor
     jitter: float
 
+    def solve(self, right: Tensor) -> Tensor:
+        """Solve for the kernel matrix with right-hand sides `(n, k)`."""
+        # Not `cholesky_solve`, which copies the factor: for few sides that is most of the time.
+        half = torch.linalg.solve_triangular(self.lower, right, upper=False)
+        return torch.linalg.solve_triangular(self.lower.mT, half, upper=True)
+
 
 def factorise(kernel: Kernel, x: Tensor) -> Factor:
     """Factorise the kernel matrix with noise at inputs `(n, d)`."""

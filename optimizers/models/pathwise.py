@@ -141,7 +141,7 @@ class PathwiseDraws:
             - self._prior(model.x)
             - noise * self._kernel.noise.sqrt()
         )
-        self._update = torch.cholesky_solve(residual, model.factors[index].lower)
+        self._update = model.factors[index].solve(residual)
         self.draw(torch.arange(min(count, FIRST_DRAWN), device=candidates.device))
 
     def refresh(self, ids: Tensor) -> None:
@@ -149,6 +149,7 @@ class PathwiseDraws:
 
     def draw(self, ids: Tensor) -> None:
         """Evaluate the functions at candidates `ids`."""
+        ids = ids[self.deviation[ids] > 0]
         points = self._candidates[ids]
         update = self._kernel(points, self._inputs) @ self._update
         values = self._mean + self._prior(points) + update

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cbo_suite.errors import MissingExtra
@@ -52,6 +53,9 @@ DEAR_STEPS, DEAR_TOLERANCE = 8, 0.5
 # time.
 ROUGH_STEPS, FINAL_STEPS = 12, 3
 REFIT_GROWTH = 1.1
+# Most data that hyperparameters are fitted to: some hundreds know the length scales, and a step
+# costs the cube of their number. The posterior is always that of all data.
+MOST_FITTED = 512
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
 
@@ -203,10 +207,13 @@ class Surrogate:
 
     def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
         """Fit hyperparameters; the Cholesky factors are then to be made anew."""
-        start, dear = self._parameters[varying], _dear(x.shape[0], varying)
+        count, start, dear = x.shape[0], self._parameters[varying], _dear(x.shape[0], varying)
         if self._built:
             start = revive(start, x)
             start = start if dear else restart_parameters(start, self._bounds)
+        if count > MOST_FITTED:
+            part = fitted_part(count)
+            x, y = x[part], y[:, part]
         if not dear:
             best, _ = fit(x, y, start, self._bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
         elif self._built:
@@ -214,7 +221,7 @@ class Surrogate:
         else:
             start = self._fit_dearly(x[::2].float(), y[:, ::2].float(), start, ROUGH_STEPS)
             best = self._fit_dearly(x, y, start, FINAL_STEPS)
-        self._keep(best, x.shape[0], varying)
+        self._keep(best, count, varying)
 
     def _fit_dearly(self, x: Tensor, y: Tensor, start: Tensor, steps: int) -> Tensor:
         """Log hyperparameters `(b, d + 2)` after a few steps, each of which takes long."""
@@ -273,6 +280,17 @@ class Surrogate:
         # What was never fitted is not rounded either.
         self._parameters = self._default.clone()
         self._parameters[self._varying] = stored[self._varying]
+
+
+def fitted_part(count: int) -> NDArray[np.intp]:
+    """Which of more than `MOST_FITTED` data hyperparameters are fitted to, ascending.
+
+    Half of them are the newest data, which are where an optimizer is searching; the others are
+    spread evenly over the history, from the initial design on.
+    """
+    newest = MOST_FITTED // 2
+    older = np.linspace(0, count - newest, MOST_FITTED - newest, endpoint=False)
+    return np.concatenate([older.astype(np.intp), np.arange(count - newest, count)])
 
 
 def _keops_or_dense(size: int) -> str:

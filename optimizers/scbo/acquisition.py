@@ -11,7 +11,7 @@ from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws, frequencies
 from cbo_suite.optimizers.models.surrogate import Model
-from cbo_suite.optimizers.scbo import improvement, thompson
+from cbo_suite.optimizers.scbo import improvement, objective_first, thompson
 from cbo_suite.optimizers.scbo.thompson import Constant, Draws
 
 ACQUISITIONS = ("ts", "ei")
@@ -82,7 +82,8 @@ class Acquisition:
         objective, *constraints = _draws(model, candidates, count, generator, pathwise)
         constraints += [Constant(candidates, count, value) for value in model.constants]
         tests = candidates.shape[0] * count * (1 + len(constraints))
-        picked = thompson.select(objective, constraints, certainty(tests))
+        rule = objective_first.select if pathwise else thompson.select
+        picked = rule(objective, constraints, certainty(tests))
         return picked.chosen.cpu().numpy(), picked.feasible.tolist()
 
     def _is_pathwise(self, model: Model, candidates: Tensor) -> bool:

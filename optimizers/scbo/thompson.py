@@ -83,7 +83,7 @@ def select(objective: Draws, constraints: Sequence[Draws], certainty: float) -> 
     free = torch.ones_like(contenders[:, 0])
     empty = (feasible == 0).nonzero()[:, 0]
     if empty.numel() > 0:
-        contenders[:, empty] = _least_violation(constraints, free, empty, certainty)
+        contenders[:, empty] = least_violation(constraints, free, empty, certainty)
     while True:
         chosen = _least_objective(objective, contenders, certainty)
         without = (chosen < 0).nonzero()[:, 0]
@@ -93,7 +93,7 @@ def select(objective: Draws, constraints: Sequence[Draws], certainty: float) -> 
         first = without[:1]
         free = torch.ones_like(free)
         free[chosen[: int(first)]] = False
-        left = _least_violation(constraints, free, first, certainty)
+        left = least_violation(constraints, free, first, certainty)
         # Draws that are no numbers rule out every candidate: any will do.
         contenders[:, first] = left if bool(left.any()) else free[:, None]
 
@@ -102,7 +102,7 @@ def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: flo
     """Which candidates satisfy all constraints in which draw, shape of `like`, `(r, q)`."""
     alive = torch.ones_like(like, dtype=torch.bool)
     # The constraint that most candidates violate comes first: what it rules out costs no more.
-    for draw in sorted(constraints, key=_share_feasible):
+    for draw in sorted(constraints, key=share_feasible):
         block = draw.first_block
         while True:
             margin = certainty * draw.deviation[:, None]
@@ -118,17 +118,17 @@ def _sampled_feasible(like: Tensor, constraints: Sequence[Draws], certainty: flo
     return alive
 
 
-def _share_feasible(draw: Draws) -> float:
+def share_feasible(draw: Draws) -> float:
     """About which share of the candidates satisfies a constraint, by what is known of it."""
     known = draw.deviation < unknown(draw.deviation.dtype)
     return float((draw.value[known, 0] <= 0).double().mean()) if bool(known.any()) else 0.0
 
 
-def _least_violation(
+def least_violation(
     constraints: Sequence[Draws], free: Tensor, columns: Tensor, certainty: float
 ) -> Tensor:
     """Which of the `free` candidates `(r,)` violate least in draws `columns`, shape `(r, k)`."""
-    order = sorted(constraints, key=_share_feasible)
+    order = sorted(constraints, key=share_feasible)
     blocks = 1
     while True:
         bounds = [_excess(draw, columns, certainty) for draw in order]
@@ -164,7 +164,7 @@ def _least_objective(objective: Draws, contenders: Tensor, certainty: float) -> 
         margin = certainty * objective.deviation[:, None]
         most = (objective.value + margin).masked_fill_(~contenders, torch.inf)
         least = (objective.value - margin).masked_fill_(~contenders, torch.inf)
-        chosen, available = _allocate(most, contenders)
+        chosen, available = allocate(most, contenders)
         columns = torch.arange(chosen.numel(), device=chosen.device)
         reach, found = most[chosen, columns], available[chosen, columns]
         available[chosen, columns] = False
@@ -179,7 +179,7 @@ def _least_objective(objective: Draws, contenders: Tensor, certainty: float) -> 
         block *= 2
 
 
-def _allocate(value: Tensor, contenders: Tensor) -> tuple[Tensor, Tensor]:
+def allocate(value: Tensor, contenders: Tensor) -> tuple[Tensor, Tensor]:
     """Give each draw in turn its least contender that is not taken yet.
 
     Returns:

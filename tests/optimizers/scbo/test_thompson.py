@@ -1,4 +1,6 @@
-"""Constrained Thompson sampling: the rule, and that ending draws early never changes it."""
+"""Constrained Thompson sampling: the rule, and that neither order nor ending early changes it."""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +11,14 @@ from hypothesis import strategies as st
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 from cbo_suite.optimizers.models.pathwise import PathwiseDraws, frequencies
-from cbo_suite.optimizers.scbo.thompson import Constant, Draws, select
+from cbo_suite.optimizers.scbo import objective_first
+from cbo_suite.optimizers.scbo.thompson import Constant, Draws, Selection, select
+
+Rule = Callable[[Draws, Sequence[Draws], float], Selection]
+RULES = [
+    pytest.param(select, id="constraints first"),
+    pytest.param(objective_first.select, id="objective first"),
+]
 
 
 class Known:
@@ -39,49 +48,56 @@ def by_the_rule(objective: np.ndarray, constraints: list[np.ndarray]) -> list[in
     return taken
 
 
-def chosen(objective: Draws, constraints: list[Draws]) -> list[int]:
+def chosen(rule: Rule, objective: Draws, constraints: Sequence[Draws]) -> list[int]:
     """The chosen candidates."""
-    return select(objective, constraints, certainty(10**6)).chosen.tolist()
+    indices: list[int] = rule(objective, constraints, certainty(10**6)).chosen.tolist()
+    return indices
 
 
-def test_least_objective_among_the_feasible() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_least_objective_among_the_feasible(rule: Rule) -> None:
     """The best objective does not count where a constraint is violated."""
-    assert chosen(Known([[0.0], [1.0], [2.0]]), [Known([[0.1], [0.0], [-3.0]])]) == [1]
+    assert chosen(rule, Known([[0.0], [1.0], [2.0]]), [Known([[0.1], [0.0], [-3.0]])]) == [1]
 
 
-def test_least_total_violation_if_nothing_is_feasible() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_least_total_violation_if_nothing_is_feasible(rule: Rule) -> None:
     """Violations of all constraints are summed; slack in one does not pay for another."""
     first, second = Known([[0.5], [-9.0], [0.4]]), Known([[0.5], [1.1], [0.5]])
-    assert chosen(Known([[0.0], [0.0], [5.0]]), [first, second]) == [2]
+    assert chosen(rule, Known([[0.0], [0.0], [5.0]]), [first, second]) == [2]
 
 
-def test_ties_in_violation_are_broken_by_the_objective() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_ties_in_violation_are_broken_by_the_objective(rule: Rule) -> None:
     """A constant violated constraint leaves the choice to the others and to the objective."""
     candidates = torch.zeros(4, 1, dtype=torch.float64)
     constant = Constant(candidates, 1, 2.5)
     varying = Known([[-1.0], [-2.0], [0.3], [-1.0]])
-    assert chosen(Known([[3.0], [1.0], [0.0], [2.0]]), [constant, varying]) == [1]
+    assert chosen(rule, Known([[3.0], [1.0], [0.0], [2.0]]), [constant, varying]) == [1]
 
 
-def test_draws_that_are_no_numbers_do_not_hang() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_draws_that_are_no_numbers_do_not_hang(rule: Rule) -> None:
     """Broken models choose somehow, no candidate twice."""
     nothing = Known(np.full((5, 3), np.nan))
-    assert len(set(chosen(nothing, [nothing]))) == 3
-    assert len(set(chosen(Known(np.ones((5, 3))), [nothing]))) == 3
+    assert len(set(chosen(rule, nothing, [nothing]))) == 3
+    assert len(set(chosen(rule, Known(np.ones((5, 3))), [nothing]))) == 3
 
 
-def test_without_constraints_the_objective_decides() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_without_constraints_the_objective_decides(rule: Rule) -> None:
     """No constraints at all: every candidate is feasible."""
-    selection = select(Known([[3.0, 0.0], [1.0, 4.0]]), [], certainty(100))
+    selection = rule(Known([[3.0, 0.0], [1.0, 4.0]]), [], certainty(100))
     assert selection.chosen.tolist() == [1, 0]
     assert selection.feasible.tolist() == [2, 2]
 
 
-def test_no_candidate_twice() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_no_candidate_twice(rule: Rule) -> None:
     """The second draw takes its second best, the third what is left, feasible or not."""
     objective = Known([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
     constraint = Known([[-1.0] * 3, [-1.0] * 3, [1.0] * 3])
-    assert chosen(objective, [constraint]) == [0, 1, 2]
+    assert chosen(rule, objective, [constraint]) == [0, 1, 2]
 
 
 def test_counts_of_sampled_feasible_candidates() -> None:
@@ -99,8 +115,8 @@ def test_the_rule_on_known_values(seed: int, count: int, draws: int, m: int) -> 
     objective = generator.integers(-3, 4, (count, draws)).astype(float)
     constraints = [generator.integers(-2, 2, (count, draws)).astype(float) for _ in range(m)]
     expected = by_the_rule(objective, constraints)
-    result = chosen(Known(objective), [Known(c) for c in constraints])
-    assert result == expected
+    for rule in (select, objective_first.select):
+        assert chosen(rule, Known(objective), [Known(c) for c in constraints]) == expected
 
 
 def models(count: int, dim: int, num: int, seed: int) -> tuple[BatchGP, torch.Tensor]:
@@ -156,18 +172,43 @@ def test_most_candidates_are_never_drawn() -> None:
     assert int((draws[0].deviation == 0).sum()) < 200
 
 
-@pytest.mark.parametrize("offset", [-1.0, 2.5])
-def test_random_functions_are_selected_by_the_rule(offset: float) -> None:
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("offset", [-1.0, 0.3, 2.5])
+def test_random_functions_are_selected_by_the_rule(offset: float, rule: Rule) -> None:
     """Pathwise draws, feasible and infeasible: evaluated everywhere they choose the same."""
+    objective, *constraints = random_functions(offset)
+    selection = rule(objective, constraints, certainty(1000))
+    for one in (objective, *constraints):
+        one.draw(torch.arange(len(one.value)))
+    values = [one.value.numpy() for one in (objective, *constraints)]
+    assert selection.chosen.tolist() == by_the_rule(values[0], values[1:])
+
+
+def random_functions(offset: float) -> list[PathwiseDraws]:
+    """Three functions, four draws of each, over 250 candidates."""
     gp, points = models(12, 3, 3, seed=1)
     generator = np.random.default_rng(3)
     spectrum = frequencies(64, points.shape[1], generator)
-    objective, *constraints = (
+    return [
         PathwiseDraws(gp, index, points, 4, generator, offset, 0.5, spectrum=spectrum)
         for index in range(3)
-    )
-    selection = select(objective, constraints, certainty(1000))
-    for one in (objective, *constraints):
-        one.draw(torch.arange(len(points)))
-    values = [one.value.numpy() for one in (objective, *constraints)]
-    assert selection.chosen.tolist() == by_the_rule(values[0], values[1:])
+    ]
+
+
+def test_constraints_are_not_looked_at_where_the_objective_is_high() -> None:
+    """That is what looking at the objective first is for."""
+    generator = np.random.default_rng(0)
+    objective = Known(generator.standard_normal((5000, 10)))
+    constraints = [Counted(generator.standard_normal((5000, 10)) - 0.5) for _ in range(4)]
+    objective_first.select(objective, constraints, certainty(10**6))
+    assert max(constraint.drawn for constraint in constraints) < 1000
+
+
+class Counted(Known):
+    """Draws that know how many candidates were asked for."""
+
+    drawn = 0
+
+    def draw(self, ids: torch.Tensor) -> None:
+        """Count."""
+        self.drawn += ids.numel()
