@@ -38,9 +38,9 @@ _SINGLE = ("seed", "journal")
 @click.argument("problem", required=False)
 @click.argument("optimizer", required=False)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of a single run [0].")
-@click.option("--budget", type=click.IntRange(1), help="Number of evaluations [the paper's].")
-@click.option("--batch-size", type=click.IntRange(1), help="Points per batch [the paper's].")
-@click.option("--n-init", type=click.IntRange(0), help="Initial design points [the paper's].")
+@click.option("--budget", type=click.IntRange(1), help="Number of evaluations [the problem's].")
+@click.option("--batch-size", type=click.IntRange(1), help="Points per batch [the problem's].")
+@click.option("--n-init", type=click.IntRange(0), help="Initial design points [the problem's].")
 @click.option("--workers", type=click.IntRange(1), help="Asynchronous workers, a process each.")
 @click.option(
     "--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers]."

@@ -4,8 +4,9 @@ tests/golden/problems.json has one entry per problem id, a list of at least five
 
     {id: [{"x": [...], "objective": f, "constraints": [c1, ...]}, ...]}
 
-Tests only read it. `python -m tests.golden.derive_problem_values` writes the analytic problems;
-other problems name their own command in their own tests.
+Tests only read it. `cbo golden ID --by MODULE:FUNCTION --out tests/golden/problems.json` adds a new
+problem. `python -m tests.golden.derive_problem_values` wrote the analytic problems, with 40 digits;
+others name their own command in their own tests.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from cbo_suite.tasks import Task
 def run_records(
     folder: Path, problem: str, optimizer: str | Factory, seeds: Iterable[int]
 ) -> list[Record]:
-    """Run some seeds at the paper's protocol and return their records."""
+    """Run some seeds at the problem's protocol and return their records."""
     records = []
     with pytest.MonkeyPatch.context() as patch:
         # That journals survive a crash is tested elsewhere; waiting for the disk takes long.
@@ -83,7 +83,7 @@ def condensed(
 
 
 def invented_runs(problem: str, optimizer: str, seeds: Iterable[int], like: Record) -> list[Record]:
-    """Make runs of random points with their true values, at the paper's protocol."""
+    """Make runs of random points with their true values, at the problem's protocol."""
     function, protocol = cbo.make_problem(problem), protocol_of(problem)
     space, asked = function.space, protocol.budget - protocol.n_init
     made = []
