@@ -69,6 +69,7 @@ class OptimizerInfo(NamedTuple):
         package: The distribution that registers it.
         target: "module:attribute" of its class or factory; variants of a method share it.
         options: What is bound to it, before the user's own options.
+        method: Id of the method that it is a variant of; its own for the method itself.
     """
 
     id: str
@@ -77,6 +78,7 @@ class OptimizerInfo(NamedTuple):
     package: str
     target: str
     options: Mapping[str, Any]
+    method: str
 
 
 class _Row(NamedTuple):
@@ -104,10 +106,28 @@ def list_problems() -> list[ProblemInfo]:
 
 
 def list_optimizers() -> list[OptimizerInfo]:
-    """List every registered optimizer, ours first, without importing any."""
+    """List every registered optimizer, ours first, without importing any.
+
+    An id of the suite with options is a variant of the id of the same class without options, if
+    there is one. Ids of other packages are methods of their own.
+    """
+    rows = _optimizers()
+    methods = {
+        row.target: id_
+        for id_, row in rows.items()
+        if row.package == OWN_PACKAGE and not row.options
+    }
     return [
-        OptimizerInfo(id_, row.title, row.extra, row.package, row.target, row.options)
-        for id_, row in _optimizers().items()
+        OptimizerInfo(
+            id_,
+            row.title,
+            row.extra,
+            row.package,
+            row.target,
+            row.options,
+            methods.get(row.target, id_) if row.options else id_,
+        )
+        for id_, row in rows.items()
     ]
 
 

@@ -60,6 +60,33 @@ def test_the_table_of_optimizers_tells_the_truth(id_: str) -> None:
     assert registry._OPTIMIZER_ID.fullmatch(id_)
 
 
+def test_variants_are_grouped_under_their_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By class and options; a package that offers our class under an id of its own takes nobody."""
+    rows = dict(registry._optimizers())
+    rows["their-scbo"] = rows["scbo"]._replace(package="theirs")
+    monkeypatch.setattr(registry, "_optimizers", lambda: rows)
+    methods = {row.id: row.method for row in registry.list_optimizers()}
+    groups: dict[str, int] = {}
+    for method in methods.values():
+        groups[method] = groups.get(method, 0) + 1
+    assert groups == {
+        "random-search": 1,
+        "sobol-search": 1,
+        "cobyla": 1,
+        "cobyqa": 1,
+        "cma-es": 3,
+        "scbo": 11,
+        "cei": 2,
+        "slack": 2,
+        "pesc": 2,
+        "cmes-ibo": 1,
+        "their-scbo": 1,
+    }
+    assert methods["scbo-untransformed-ei-global"] == methods["scbo"] == "scbo"
+    assert methods["cma-es-al"] == methods["cma-es-violation"] == "cma-es"
+    assert methods["their-scbo"] == "their-scbo"
+
+
 def test_an_id_without_version_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions are compared as numbers."""
     rows = dict(registry._problems())

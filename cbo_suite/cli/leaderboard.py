@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from cbo_suite.scoring.board import Board
+
+# Places of the columns with numbers, in the tables of a track.
+RIGHT_RANKED = (0, 2, 3, 4, 5, 6, 7)
+RIGHT_PARTIAL = (1, 2, 3, 4, 5)
 
 
 @click.group()
@@ -42,20 +50,26 @@ def leaderboard() -> None:
     help="File of `cbo references` for problems that are neither the suite's nor installed.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
+@click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
 def build(
-    runs: Path, out: Path, docs: Path, reference_files: tuple[Path, ...], check: bool
+    runs: Path,
+    out: Path,
+    docs: Path,
+    reference_files: tuple[Path, ...],
+    check: bool,
+    variants: bool,
 ) -> None:
-    """Score all records, write tables and site, and print the ranking."""
+    """Score all records, write tables and site, and print the ranking of each track."""
     from cbo_suite import site
     from cbo_suite.cli.references import gather_references
-    from cbo_suite.cli.tables import print_table
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, tables
-    from cbo_suite.leaderboard.markdown_page import RANKING_COLUMNS, ranking_rows
+    from cbo_suite.registry import list_optimizers
 
     problems = {path.parent.name for path in runs.glob("*/*.jsonl")}
     references = gather_references(problems, reference_files)
-    board = build_board(runs, references=references)
+    methods = {row.id: row.method for row in list_optimizers()}
+    board = build_board(runs, references=references, methods=methods)
     if not board.problems:
         raise click.ClickException(
             f"no records in {runs}: make some with `cbo run --suite quick`, or name another folder "
@@ -70,7 +84,7 @@ def build(
                 "\n".join([*stale, "run `cbo leaderboard build` and commit what it writes"])
             )
         if (
-            tables(build_board(runs, references=references)) != files
+            tables(build_board(runs, references=references, methods=methods)) != files
             or site.build(board, titles=titles, docs=docs) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
@@ -80,9 +94,38 @@ def build(
         write_whole(out / name, data)
         click.echo(f"wrote {out / name}")
     index = site.write(pages, out / "site")
-    rows = ranking_rows(board)
-    print_table("Ranking by anytime", RANKING_COLUMNS, rows, right=(0, 2, 3, 4, 5, 6, 7))
+    _print_rankings(board, variants)
     click.echo(f"the site: {index}")
+
+
+def _print_rankings(board: Board, variants: bool) -> None:
+    """Print the overall ranking and that of every track that somebody was run on."""
+    from cbo_suite.cli.tables import print_table
+    from cbo_suite.leaderboard import markdown_page as page
+
+    if board.overall:
+        title = f"Overall: {' and '.join(board.overall_tracks)}"
+        rows = page.ranked_rows(board.overall)
+        print_table(title, page.RANKED_COLUMNS, rows, RIGHT_RANKED, names=(1,), keep=3)
+    for track in (track for track in board.tracks if track.rows):
+        if ranked := page.ranked_rows(track.ranked):
+            title = f"Ranking of {track.track}"
+            print_table(title, page.RANKED_COLUMNS, ranked, RIGHT_RANKED, names=(1,), keep=3)
+        else:
+            click.echo(f"{track.track}: {page.nobody_ranked(track)}")
+        if partial := page.partial_rows(track):
+            title = f"Partial in {track.track}, over the problems that were run"
+            print_table(title, page.PARTIAL_COLUMNS, partial, RIGHT_PARTIAL, keep=2)
+        found = page.variant_rows(track)
+        if found and variants:
+            title, right = f"Variants in {track.track}", [1 + place for place in RIGHT_PARTIAL]
+            print_table(title, page.VARIANT_COLUMNS, found, right, names=(0, 1), keep=3)
+        elif found:
+            click.echo(f"and {len(found)} variants of these methods: --variants prints them")
+    inside = {problem for track in board.tracks for problem in track.problems}
+    outside = [found.problem for found in board.problems if found.problem not in inside]
+    if outside:
+        click.echo(f"in no track, with tables of their own: {', '.join(outside)}")
 
 
 def _titles() -> dict[str, str]:

@@ -41,15 +41,22 @@ def iterate_folder(folder: Path) -> Iterator[Record]:
         yield from read_records(path)
 
 
-def build_board(runs: Path, *, references: Mapping[str, Reference] | None = None) -> Board:
+def build_board(
+    runs: Path,
+    *,
+    references: Mapping[str, Reference] | None = None,
+    methods: Mapping[str, str] | None = None,
+) -> Board:
     """Make the board of all records below a folder.
 
     Args:
         runs: The folder.
         references: Problem id to reference values, by default those of the suite.
+        methods: Id of an optimizer to the id of the method that it is a variant of, by default
+            everybody is a method.
     """
     known = load_references() if references is None else references
-    return make_board(iterate_folder(runs), known, read_verified(runs))
+    return make_board(iterate_folder(runs), known, read_verified(runs), methods=methods or {})
 
 
 def tables(board: Board) -> dict[str, bytes]:

@@ -118,13 +118,12 @@ class ProblemBoard(msgspec.Struct, frozen=True):
 
     Attributes:
         problem: Id of the problem.
-        family: Its family, which counts once in the overall score.
+        family: Its family: problems that differ in a size only.
         dim: Number of variables.
         num_constraints: Number of constraints.
         budget: Number of evaluations.
         batch_size: Number of points evaluated side by side.
         n_init: Number of points of the initial design.
-        optional: Whether the problem has no part in the overall score.
         best: Best known value.
         worst: Worst value, at which regret is 1.
         level: Where the targets begin.
@@ -142,7 +141,6 @@ class ProblemBoard(msgspec.Struct, frozen=True):
     budget: int
     batch_size: int
     n_init: int
-    optional: bool
     best: float | None
     worst: float | None
     level: float | None
@@ -153,32 +151,39 @@ class ProblemBoard(msgspec.Struct, frozen=True):
     rows: list[ProblemRow]
 
 
-class OverallRow(msgspec.Struct, frozen=True):
-    """One optimizer over all problems of the board.
+class RankingRow(msgspec.Struct, frozen=True):
+    """One optimizer in a track, or in the overall ranking.
+
+    `rank`, `rank_interval` and `mean_rank` compare optimizers, so they change with who takes part;
+    nothing else of a row does. They are None for who is not ranked, and for variants.
 
     Attributes:
         optimizer: Id of the optimizer.
-        anytime: Mean over the families, 0 to 100; a problem that it was not run on counts 0.
+        method: Id of the method that it is a variant of; its own for the method itself.
+        rank: Place by `anytime` among the methods that are ranked, 1 is best, ties share.
+        rank_interval: Its 95 % interval.
+        anytime: Mean over the families, 0 to 100; for a partial row over what it was run on.
         anytime_interval: Its 95 % interval.
-        anytime_where_run: The same over the problems that it was run on.
-        mean_rank: Mean rank under the paper's rule, 1 is best; not run is last.
-        mean_rank_interval: Its 95 % interval.
-        problems: Number of problems it was run on, of those that count.
+        mean_rank: Mean rank under the paper's rule among the methods that are ranked.
+        problems: Number of problems it was run on.
+        fewest_runs: Number of runs on the problem that has the fewest of them.
         feasible_runs: Number of runs that found a feasible point.
         runs: Number of runs.
         seconds_per_evaluation: Time in ask and tell per evaluation, mean over the problems.
         imputed: Share of runs that failed.
-        verified: Whether all its rows are verified.
-        provisional: Whether it has fewer than 30 runs on a problem.
+        verified: Whether its runs on all these problems are verified.
+        provisional: Whether it has fewer than 30 runs on one of these problems.
     """
 
     optimizer: str
-    anytime: float | None
+    method: str
+    rank: int | None
+    rank_interval: tuple[int, int] | None
+    anytime: float
     anytime_interval: Range | None
-    anytime_where_run: float | None
-    mean_rank: float
-    mean_rank_interval: Range | None
+    mean_rank: float | None
     problems: int
+    fewest_runs: int
     feasible_runs: int
     runs: int
     seconds_per_evaluation: float
@@ -186,13 +191,46 @@ class OverallRow(msgspec.Struct, frozen=True):
     verified: bool
     provisional: bool
 
+    @property
+    def variant(self) -> bool:
+        """Whether it is a variant of a method, which is grouped under it and has no rank."""
+        return self.method != self.optimizer
+
+
+class TrackBoard(msgspec.Struct, frozen=True):
+    """The ranking over the problems of one track.
+
+    Attributes:
+        track: Id of the track.
+        title: One line that says what its problems have in common.
+        families: Ids of its problems by family; each family counts once.
+        ranked: Who has at least 10 runs on each of its problems, by `anytime`.
+        partial: Who has not, by the number of problems, then by `anytime`.
+    """
+
+    track: str
+    title: str
+    families: list[list[str]]
+    ranked: list[RankingRow]
+    partial: list[RankingRow]
+
+    @property
+    def problems(self) -> list[str]:
+        """Ids of its problems."""
+        return [problem for members in self.families for problem in members]
+
+    @property
+    def rows(self) -> list[RankingRow]:
+        """Everybody who was run on one of its problems, the ranked first."""
+        return self.ranked + self.partial
+
 
 class Comparison(msgspec.Struct, frozen=True):
     """Friedman's test over the problems, and what a critical-difference diagram needs.
 
     Attributes:
         problems: Number of problems, at least 10.
-        optimizers: Those compared, by mean rank.
+        optimizers: The methods compared, by mean rank.
         mean_ranks: Their mean ranks under the paper's rule.
         p_value: Of the hypothesis that all are alike.
         critical_difference: Mean ranks further apart than this differ at 5 % (Nemenyi).
@@ -230,18 +268,23 @@ class Board(msgspec.Struct, frozen=True):
 
     Attributes:
         schema: Version of this format.
-        scoring: Version of the scores.
-        overall: The ranking over all problems, in the order of `anytime`.
-        counted: Ids of the problems that the ranking is over.
+        scoring: Version of the rankings.
+        problem_scoring: Version of the scores on single problems.
+        overall: Who is ranked in every track of `overall_tracks`, by the mean of their scores.
+        overall_tracks: Ids of the tracks that the overall ranking is over.
+        tracks: The rankings of the tracks.
         problems: The boards of the single problems, by id.
-        comparison: The test over the problems, None for fewer than 10 problems.
+        comparison: The test over the problems of the overall ranking, None for fewer than 10
+            problems or 3 methods.
         new_best: Runs that beat the best known value.
     """
 
-    schema: Literal[1]
-    scoring: Literal["score-v1"]
-    overall: list[OverallRow]
-    counted: list[str]
+    schema: Literal[2]
+    scoring: Literal["score-v2"]
+    problem_scoring: Literal["score-v1"]
+    overall: list[RankingRow]
+    overall_tracks: list[str]
+    tracks: list[TrackBoard]
     problems: list[ProblemBoard]
     comparison: Comparison | None
     new_best: list[NewBest]

@@ -1,34 +1,50 @@
-"""Records to the board: who stands where, on every problem and overall."""
+"""Records to the board: who stands where, on every problem, in every track and overall."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from scipy.stats import rankdata
 
 from cbo_suite.errors import RecordError
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record
-from cbo_suite.scoring.board import Board, Comparison, NewBest, OverallRow
+from cbo_suite.scoring.board import Board, Comparison, NewBest, RankingRow, TrackBoard
 from cbo_suite.scoring.problem import (
     Gathered,
     Scored,
     rounded,
     score_problem,
-    tidy,
     tidy_list,
     tidy_range,
 )
 from cbo_suite.scoring.references import Reference
-from cbo_suite.scoring.runs import beats_reference, family, summarize
-from cbo_suite.scoring.statistics import RESAMPLES, friedman, percentile_interval
+from cbo_suite.scoring.runs import beats_reference, summarize
+from cbo_suite.scoring.statistics import friedman, percentile_interval
+from cbo_suite.scoring.tracks import LEAST_RUNS, TRACKS, Track, problem_weights
 
 LEAST_PROBLEMS_TO_COMPARE = 10
 _NOTHING_VERIFIED: Mapping[str, bool] = MappingProxyType({})
+_NO_VARIANTS: Mapping[str, str] = MappingProxyType({})
+
+
+class Standing(NamedTuple):
+    """How an optimizer did over some problems, before it is compared with others.
+
+    Attributes:
+        row: Its row, without a rank.
+        draws: Bootstrap draws of its score, shape `(resamples,)`.
+        sizes: Number of runs on each of the problems.
+    """
+
+    row: RankingRow
+    draws: Array
+    sizes: list[int]
 
 
 def make_board(
@@ -36,37 +52,46 @@ def make_board(
     references: Mapping[str, Reference],
     verified: Mapping[str, bool] = _NOTHING_VERIFIED,
     *,
-    problems: Collection[str] | None = None,
+    methods: Mapping[str, str] = _NO_VARIANTS,
+    tracks: Sequence[Track] = TRACKS,
 ) -> Board:
     """Score records and rank the optimizers.
 
     Args:
         records: Runs in any order; they are read once, so that they may come from a generator.
         references: Problem id to reference values; a problem without them has no `regret` and no
-            `anytime`.
+            `anytime`, and counts in no track.
         verified: "<problem>/<optimizer>" to whether these runs were replayed.
-        problems: Ids of the problems that the overall ranking is over, by default all that have
-            records and are not optional.
+        methods: Id of an optimizer to the id of the method that it is a variant of; who is not in
+            it is a method of its own.
+        tracks: The lists of problems to rank over.
 
     Raises:
         RecordError: The runs on a problem differ in protocol, or an optimizer has a seed twice.
     """
-    scored = [score_problem(gathered, verified) for gathered in _gather(records, references)]
-    counted = sorted(
-        {row.board.problem for row in scored if not row.board.optional}
-        if problems is None
-        else problems
-    )
-    within = [row for row in scored if row.board.problem in counted]
+    scored = {
+        gathered.problem: score_problem(gathered, verified)
+        for gathered in _gather(records, references)
+    }
+    within = {id_: problem for id_, problem in scored.items() if id_ in references}
+    chosen = [track for track in tracks if track.in_overall]
+    overall = _rank_overall(chosen, within, methods)
     return Board(
-        schema=1,
-        scoring="score-v1",
-        overall=_overall(within, [id_ for id_ in counted if id_ in references]),
-        counted=counted,
-        problems=[row.board for row in scored],
-        comparison=_compare(within),
+        schema=2,
+        scoring="score-v2",
+        problem_scoring="score-v1",
+        overall=overall,
+        overall_tracks=[track.id for track in chosen],
+        tracks=[_rank_track(track, within, methods) for track in tracks],
+        problems=[problem.board for problem in scored.values()],
+        comparison=_compare(
+            [within[id_] for track in chosen for id_ in track.problems if id_ in within],
+            sorted(row.optimizer for row in overall if not row.variant),
+        ),
         new_best=[
-            event for row in scored for event in _new_best(row, references.get(row.board.problem))
+            event
+            for id_, problem in scored.items()
+            for event in _new_best(problem, references.get(id_))
         ],
     )
 
@@ -114,79 +139,135 @@ def _gather(records: Iterable[Record], references: Mapping[str, Reference]) -> l
     return [gathered for _, gathered in sorted(problems.items())]
 
 
-def _overall(scored: Sequence[Scored], with_targets: Sequence[str]) -> list[OverallRow]:
-    """Rank all optimizers over these problems, of which some have targets."""
-    rows = []
-    for name, (mean_rank, rank_draws) in _mean_ranks(scored).items():
-        own = {problem.board.problem: problem for problem in scored if name in problem.rows}
-        own_rows = [problem.rows[name] for problem in own.values()]
-        sizes = [row.runs for row in own_rows]
-        score, draws = _suite_score(name, own, with_targets)
-        where_run, _ = _suite_score(name, own, [id_ for id_ in with_targets if id_ in own])
-        interval = percentile_interval(draws, sizes) if with_targets else None
-        rows.append(
-            OverallRow(
-                optimizer=name,
-                anytime=tidy(score),
-                anytime_interval=tidy_range(interval),
-                anytime_where_run=tidy(where_run),
-                mean_rank=rounded(mean_rank),
-                mean_rank_interval=tidy_range(percentile_interval(rank_draws, sizes)),
-                problems=len(own),
-                feasible_runs=sum(row.feasible_runs for row in own_rows),
-                runs=sum(sizes),
-                seconds_per_evaluation=rounded(
-                    float(np.mean([row.seconds_per_evaluation for row in own_rows]))
-                ),
-                imputed=rounded(sum(row.imputed * row.runs for row in own_rows) / sum(sizes)),
-                verified=all(row.verified for row in own_rows),
-                provisional=any(row.provisional for row in own_rows),
-            )
-        )
-    # The best first; who has no score, because no problem has targets, by mean rank.
-    return sorted(rows, key=lambda row: (-(row.anytime or 0.0), row.mean_rank, row.optimizer))
+def _rank_track(
+    track: Track, scored: Mapping[str, Scored], methods: Mapping[str, str]
+) -> TrackBoard:
+    """Rank everybody who has all problems of a track, and list who has some of them."""
+    ranked: list[Standing] = []
+    partial: list[Standing] = []
+    for name in sorted({name for id_ in track.problems for name in _entries(scored, id_)}):
+        run = [
+            [id_ for id_ in members if name in _entries(scored, id_)] for members in track.families
+        ]
+        standing = _standing(name, problem_weights(run), scored, methods)
+        (ranked if _is_ranked(name, track, scored) else partial).append(standing)
+    return TrackBoard(
+        track=track.id,
+        title=track.title,
+        families=[list(members) for members in track.families],
+        ranked=_with_ranks(ranked, [scored[id_] for id_ in track.problems if id_ in scored]),
+        partial=sorted(
+            (standing.row for standing in partial),
+            key=lambda row: (-row.problems, -row.anytime, row.optimizer),
+        ),
+    )
 
 
-def _mean_ranks(scored: Sequence[Scored]) -> dict[str, tuple[float, Array]]:
-    """Average the ranks under the paper's rule; not run shares the last places with no value.
-
-    Returns:
-        By optimizer the mean rank and its bootstrap draws of shape `(resamples,)`.
-    """
-    optimizers = sorted({name for problem in scored for name in problem.rows})
-    ranks, drawn_ranks = np.zeros(len(optimizers)), np.zeros((len(optimizers), RESAMPLES))
-    for problem in scored:
-        draws = np.full(drawn_ranks.shape, np.inf)
-        for place, name in enumerate(optimizers):
-            if not math.isnan(problem.means.get(name, math.nan)):
-                draws[place] = problem.entries[name].paper_draws
-        ranks += rankdata(_paper_means(problem, optimizers)) / len(scored)
-        drawn_ranks += rankdata(draws, axis=0) / len(scored)
-    return {
-        name: (float(rank), drawn)
-        for name, rank, drawn in zip(optimizers, ranks, drawn_ranks, strict=True)
+def _rank_overall(
+    tracks: Sequence[Track], scored: Mapping[str, Scored], methods: Mapping[str, str]
+) -> list[RankingRow]:
+    """Rank everybody who is ranked in all of these tracks, each of which counts alike."""
+    if not tracks:
+        return []
+    weights = {
+        id_: weight / len(tracks)
+        for track in tracks
+        for id_, weight in problem_weights(track.families).items()
     }
+    names = sorted({name for id_ in weights for name in _entries(scored, id_)})
+    standings = [
+        _standing(name, weights, scored, methods)
+        for name in names
+        if all(_is_ranked(name, track, scored) for track in tracks)
+    ]
+    return _with_ranks(standings, [scored[id_] for id_ in weights if id_ in scored])
 
 
-def _suite_score(
-    optimizer: str, own: Mapping[str, Scored], problems: Sequence[str]
-) -> tuple[float, Array]:
-    """Average `anytime` over families; a problem that the optimizer was not run on counts 0.
+def _entries(scored: Mapping[str, Scored], problem: str) -> Collection[str]:
+    """Name who was run on a problem."""
+    return scored[problem].entries if problem in scored else ()
+
+
+def _is_ranked(name: str, track: Track, scored: Mapping[str, Scored]) -> bool:
+    """Tell whether an optimizer has every problem of a track with enough seeds."""
+    return all(
+        name in _entries(scored, id_) and scored[id_].rows[name].runs >= LEAST_RUNS
+        for id_ in track.problems
+    )
+
+
+def _standing(
+    name: str,
+    weights: Mapping[str, float],
+    scored: Mapping[str, Scored],
+    methods: Mapping[str, str],
+) -> Standing:
+    """Score an optimizer over problems that it was run on; nobody else has a part in it.
+
+    Args:
+        name: Id of the optimizer.
+        weights: Weight of each problem; they add up to one.
+        scored: The problems by id.
+        methods: Id of an optimizer to that of its method.
+    """
+    rows = [scored[id_].rows[name] for id_ in weights]
+    entries = [scored[id_].entries[name] for id_ in weights]
+    sizes = [row.runs for row in rows]
+    parts = [
+        (weight, float(np.mean([run.anytime for run in entry.runs])), entry.anytime_draws)
+        for weight, entry in zip(weights.values(), entries, strict=True)
+    ]
+    draws: Array = np.sum([weight * drawn for weight, _, drawn in parts], axis=0)
+    row = RankingRow(
+        optimizer=name,
+        method=methods.get(name, name),
+        rank=None,
+        rank_interval=None,
+        anytime=rounded(sum(weight * mean for weight, mean, _ in parts)),
+        anytime_interval=tidy_range(percentile_interval(draws, sizes)),
+        mean_rank=None,
+        problems=len(rows),
+        fewest_runs=min(sizes),
+        feasible_runs=sum(row.feasible_runs for row in rows),
+        runs=sum(sizes),
+        seconds_per_evaluation=rounded(
+            float(np.mean([row.seconds_per_evaluation for row in rows]))
+        ),
+        imputed=rounded(sum(row.imputed * row.runs for row in rows) / sum(sizes)),
+        verified=all(row.verified for row in rows),
+        provisional=any(row.provisional for row in rows),
+    )
+    return Standing(row, draws, sizes)
+
+
+def _with_ranks(standings: Sequence[Standing], problems: Sequence[Scored]) -> list[RankingRow]:
+    """Compare optimizers that have all of these problems; variants keep their score alone.
 
     Returns:
-        The score, and its bootstrap draws of shape `(resamples,)`; NaN if there is no problem.
+        All rows, the best first.
     """
-    families: dict[str, list[str]] = defaultdict(list)
-    for problem in problems:
-        families[family(problem)].append(problem)
-    score, draws = 0.0, np.zeros(RESAMPLES)
-    for members in families.values():
-        for problem in [member for member in members if member in own]:
-            weight = 1 / (len(families) * len(members))
-            entry = own[problem].entries[optimizer]
-            score += weight * float(np.mean([run.anytime for run in entry.runs]))
-            draws += weight * entry.anytime_draws
-    return (score, draws) if families else (math.nan, draws * math.nan)
+    methods = [standing for standing in standings if not standing.row.variant]
+    rows = [standing.row for standing in standings if standing.row.variant]
+    if methods:
+        names = [row.optimizer for row, _, _ in methods]
+        ranks = rankdata([-row.anytime for row, _, _ in methods], method="min")
+        # Rounded, so that on every machine the same draws are ties.
+        drawn = np.round([-draws for _, draws, _ in methods], 9)
+        drawn_ranks = rankdata(drawn, method="min", axis=0)
+        paper_ranks = [rankdata(_paper_means(problem, names)) for problem in problems]
+        mean_ranks = np.mean(paper_ranks, axis=0)
+        for i, (row, _, sizes) in enumerate(methods):
+            interval = percentile_interval(drawn_ranks[i], sizes)
+            rows.append(
+                msgspec.structs.replace(
+                    row,
+                    rank=int(ranks[i]),
+                    # Percentiles of ranks may lie between two of them: outwards is to be safe.
+                    rank_interval=interval and (math.floor(interval.low), math.ceil(interval.high)),
+                    mean_rank=rounded(float(mean_ranks[i])),
+                )
+            )
+    return sorted(rows, key=lambda row: (-row.anytime, row.optimizer))
 
 
 def _paper_means(problem: Scored, optimizers: Sequence[str]) -> Array:
@@ -195,9 +276,8 @@ def _paper_means(problem: Scored, optimizers: Sequence[str]) -> Array:
     return np.where(np.isnan(means), np.inf, means)
 
 
-def _compare(scored: Sequence[Scored]) -> Comparison | None:
-    """Compare the optimizers over enough problems by Friedman's test."""
-    optimizers = sorted({name for problem in scored for name in problem.rows})
+def _compare(scored: Sequence[Scored], optimizers: Sequence[str]) -> Comparison | None:
+    """Compare optimizers over enough problems, all of which they have, by Friedman's test."""
     if len(scored) < LEAST_PROBLEMS_TO_COMPARE or len(optimizers) < 3:
         return None
     test = friedman(np.stack([_paper_means(problem, optimizers) for problem in scored]))

@@ -144,7 +144,6 @@ def score_problem(gathered: Gathered, verified: Mapping[str, bool]) -> Scored:
         budget=budget,
         batch_size=batch_size,
         n_init=n_init,
-        optional=reference is not None and reference.optional,
         best=reference.best if reference else None,
         worst=reference.worst if reference else None,
         level=reference.level if reference else None,

@@ -6,15 +6,18 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from statistics import stdev
 from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from scipy.stats import t
+from scipy.stats import rankdata, t
 
+from cbo_suite.leaderboard.markdown_page import nobody_ranked
 from cbo_suite.leaderboard.number_format import RowTexts, fixed, measured, number, row_texts
-from cbo_suite.scoring.board import Board, OverallRow, ProblemBoard, ProblemRow
+from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
+from cbo_suite.scoring.tracks import LEAST_RUNS
 from cbo_suite.site.texts import (
     Library,
     as_json,
@@ -63,12 +66,28 @@ class Entry(NamedTuple):
     texts: RowTexts
 
 
+class Standing(NamedTuple):
+    """An optimizer's row in a track.
+
+    Attributes:
+        track: The ranking of the track.
+        row: The row of the optimizer.
+    """
+
+    track: TrackBoard
+    row: RankingRow
+
+
 def make_pages(board: Board, library: Library) -> dict[str, bytes]:
     """Make all files of the site, by their path in it."""
     environment = _environment()
     environment.globals["source"] = source_address()
+    environment.globals["least_runs"] = LEAST_RUNS
     texts = {problem.problem: row_texts(problem) for problem in board.problems}
     made = {f"assets/{name}": _asset(name) for name in ASSETS}
+    tracks = _tracks(board)
+    methods = {name: name for name in _names(board)}
+    methods |= {row.optimizer: row.method for track in board.tracks for row in track.rows}
 
     def add(path: str, template: str, **context: Any) -> None:
         """Make one page; `root` leads from it to the top of the site."""
@@ -77,7 +96,7 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
         made[path] = html.encode()
 
     add("index.html", "index.html", library=library, **_ranking(board))
-    add("problems.html", "problems.html", library=library)
+    add("problems.html", "problems.html", library=library, tracks=tracks)
     add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
     for problem in board.problems:
@@ -89,6 +108,7 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
             f"problem/{page_name(problem.problem)}.html",
             "problem.html",
             problem=problem,
+            tracks=tracks.get(problem.problem, []),
             title=library.title(problem.problem),
             text=library.problem(problem.family),
             sketch=drawing,
@@ -115,7 +135,16 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
             title=library.title(name),
             text=library.optimizer(name),
             entries=entries,
+            standings=[
+                Standing(track, row)
+                for track in board.tracks
+                for row in track.rows
+                if row.optimizer == name
+            ],
             overall=next((row for row in board.overall if row.optimizer == name), None),
+            method=methods[name],
+            names=list(methods),
+            variants=[other for other in methods if methods[other] == name != other],
             versions=_versions(entries),
             data=as_json(_optimizer_data(entries)),
         )
@@ -138,6 +167,7 @@ def _environment() -> Environment:
         interval=interval,
         small_interval=small_interval,
         page=page_name,
+        nobody_ranked=nobody_ranked,
     )
     return environment
 
@@ -148,36 +178,33 @@ def _asset(name: str) -> bytes:
 
 
 def _names(board: Board) -> list[str]:
-    """Name all optimizers, in the order of the ranking, then those that it leaves out."""
-    ranked = [row.optimizer for row in board.overall]
-    others = {row.optimizer for problem in board.problems for row in problem.rows} - set(ranked)
-    return ranked + sorted(others)
+    """Name all optimizers, in the order of the rankings, then those that none has."""
+    ranked = chain(board.overall, *(track.rows for track in board.tracks))
+    everybody = sorted({row.optimizer for problem in board.problems for row in problem.rows})
+    return list(dict.fromkeys([*(row.optimizer for row in ranked), *everybody]))
+
+
+def _tracks(board: Board) -> dict[str, list[str]]:
+    """Name the tracks of each problem that is in one."""
+    found: dict[str, list[str]] = {}
+    for track in board.tracks:
+        for problem in track.problems:
+            found.setdefault(problem, []).append(track.track)
+    return found
 
 
 def _ranking(board: Board) -> dict[str, Any]:
-    """Gather what the ranking shows and what its filters need."""
-    counted = [problem for problem in board.problems if problem.problem in board.counted]
-    sizes = [_size(problem.dim) for problem in counted]
+    """Gather what the rankings show and what their filters need."""
+    boards = {problem.problem: problem for problem in board.problems}
+    own = {
+        track.track: [boards[id_] for id_ in track.problems if id_ in boards]
+        for track in board.tracks
+    }
+    counted = {problem.problem: problem for problems in own.values() for problem in problems}
+    sizes = {_size(problem.dim) for problem in counted.values()}
     data = {
         "student": _student(),
-        "problems": [
-            {
-                "family": problem.family,
-                "size": size,
-                "batch": problem.batch_size,
-                "scored": problem.best is not None,
-                "last": _last_rank(problem, board.overall),
-            }
-            for problem, size in zip(counted, sizes, strict=True)
-        ],
-        "optimizers": [
-            {
-                "id": row.optimizer,
-                "interval": row.anytime_interval or (row.anytime, row.anytime),
-                "entries": [_summary(problem, row.optimizer) for problem in counted],
-            }
-            for row in board.overall
-        ],
+        "tracks": [_track_data(track, own[track.track]) for track in board.tracks],
         "comparison": board.comparison
         and {
             "names": board.comparison.optimizers,
@@ -187,11 +214,58 @@ def _ranking(board: Board) -> dict[str, Any]:
     }
     return {
         "data": as_json(data),
-        "families": sorted({problem.family for problem in counted}),
+        "boards": boards,
+        "families": sorted({problem.family for problem in counted.values()}),
         "sizes": [name for _, name in SIZES if name in sizes],
-        "batches": sorted({problem.batch_size for problem in counted}),
+        "batches": sorted({problem.batch_size for problem in counted.values()}),
         "runs": sum(row.runs for problem in board.problems for row in problem.rows),
+        "num_optimizers": len(_names(board)),
+        "num_problems": len(counted),
+        "num_variants": len(
+            {row.optimizer for track in board.tracks for row in track.rows if row.variant}
+        ),
     }
+
+
+def _track_data(track: TrackBoard, problems: Sequence[ProblemBoard]) -> dict[str, Any]:
+    """Gather what the filters need of a track and of its problems that somebody was run on."""
+    methods = [row.optimizer for row in track.ranked if not row.variant]
+    ranks = [_paper_ranks(problem, methods) for problem in problems]
+    family_of = {id_: i for i, members in enumerate(track.families) for id_ in members}
+    return {
+        "id": track.track,
+        "problems": [
+            {
+                "id": problem.problem,
+                "family": problem.family,
+                "group": family_of[problem.problem],
+                "size": _size(problem.dim),
+                "batch": problem.batch_size,
+            }
+            for problem in problems
+        ],
+        **{
+            kind: [
+                {
+                    "id": row.optimizer,
+                    "interval": row.anytime_interval or (row.anytime, row.anytime),
+                    "entries": [
+                        _summary(problem, row.optimizer, own_ranks.get(row.optimizer))
+                        for problem, own_ranks in zip(problems, ranks, strict=True)
+                    ],
+                }
+                for row in rows
+            ]
+            for kind, rows in (("ranked", track.ranked), ("partial", track.partial))
+        },
+    }
+
+
+def _paper_ranks(problem: ProblemBoard, methods: Sequence[str]) -> dict[str, float]:
+    """Rank the methods of a track on one problem under the paper's rule."""
+    means = {row.optimizer: row.paper_mean for row in problem.rows}
+    values = [math.inf if (mean := means.get(name)) is None else mean for name in methods]
+    return dict(zip(methods, rankdata(values).tolist(), strict=True))
 
 
 def _size(dim: int | None) -> str:
@@ -199,13 +273,7 @@ def _size(dim: int | None) -> str:
     return "" if dim is None else next(name for end, name in SIZES if dim <= end)
 
 
-def _last_rank(problem: ProblemBoard, overall: Sequence[OverallRow]) -> float:
-    """Return the rank that all share who were not run on a problem or have no score there."""
-    ranked = sum(row.paper_mean is not None for row in problem.rows)
-    return (ranked + 1 + len(overall)) / 2
-
-
-def _summary(problem: ProblemBoard, optimizer: str) -> dict[str, Any] | None:
+def _summary(problem: ProblemBoard, optimizer: str, rank: float | None) -> dict[str, Any] | None:
     """Gather what the filters add up of one row, None if the optimizer was not run."""
     row = next((row for row in problem.rows if row.optimizer == optimizer), None)
     if row is None:
@@ -216,7 +284,7 @@ def _summary(problem: ProblemBoard, optimizer: str) -> dict[str, Any] | None:
         "anytime": row.anytime,
         "interval": row.anytime_interval,
         "error": float(f"{error:.6g}"),
-        "rank": None if row.paper_mean is None else row.paper_rank,
+        "rank": rank,
         "feasible": row.feasible_runs,
         "runs": row.runs,
         "seconds": row.seconds_per_evaluation,

@@ -131,10 +131,9 @@ def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPat
     from cbo_suite.cli.leaderboard import _titles
 
     def more() -> list[registry.OptimizerInfo]:
+        name = "my-search"
         return [
-            registry.OptimizerInfo(
-                "my-search", "from my-search", "", "my-search", "my_search:S", {}
-            ),
+            registry.OptimizerInfo(name, f"from {name}", "", name, "my_search:S", {}, name),
             *own,
         ]
 

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
+from rich.text import Text
 
 from cbo_suite.cli import main
 from cbo_suite.errors import RecordError
 from cbo_suite.leaderboard import build_board, markdown, read_folder
-from cbo_suite.leaderboard.markdown_page import RANKING_COLUMNS, problem_rows, ranking_rows
+from cbo_suite.leaderboard.markdown_page import (
+    PARTIAL_COLUMNS,
+    RANKED_COLUMNS,
+    VARIANT_COLUMNS,
+    partial_rows,
+    problem_rows,
+    ranked_rows,
+    variant_rows,
+)
 from cbo_suite.leaderboard.marks import read_verified
 from cbo_suite.records import write_records
 from cbo_suite.scoring.board import decode_board
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.tracks import TRACKS
 from tests.make_records import make
+from tests.terminal import on_terminal
 
 TOY = "toy-2d-v1"
 
@@ -27,7 +40,7 @@ TOY = "toy-2d-v1"
 def runs(tmp_path: Path) -> Path:
     """Write the records of two optimizers on one problem, three seeds each."""
     folder = tmp_path / "runs"
-    for name, value in (("random-search", 1.0), ("scbo", 0.7)):
+    for name, value in (("random-search", 1.0), ("scbo", 0.61)):
         records = [
             make([None, value, value + 0.1 * seed], problem=TOY, optimizer=name, seed=seed)
             for seed in range(3)
@@ -42,14 +55,14 @@ def build(runs: Path, *options: str) -> Result:
     return CliRunner().invoke(main, [*arguments, *options])
 
 
-def test_build_writes_tables_and_site_and_ends_with_the_ranking(runs: Path) -> None:
+def test_build_writes_tables_and_site_and_prints_the_tracks(runs: Path) -> None:
     """The same bytes every time, and the path of the first page is the last line."""
     done = build(runs)
     assert done.exit_code == 0, done.output
     board = runs.parent / "board"
     index = board / "site" / "index.html"
     assert done.output.splitlines()[-1] == f"the site: {index}"
-    assert "Ranking by anytime" in done.output
+    assert "Partial in small-v1" in done.output
     assert index.exists()
     files = {path: path.read_bytes() for path in board.rglob("*") if path.is_file()}
     assert board / "README.md" in files
@@ -92,11 +105,12 @@ def test_only_the_file_that_was_verified_has_the_badge(runs: Path) -> None:
     notes = {f"{TOY}/scbo": hashlib.sha256(path.read_bytes()).hexdigest()}
     (runs.parent / "verified.json").write_text(json.dumps(notes))
     assert read_verified(runs) == {f"{TOY}/scbo": True, f"{TOY}/random-search": False}
-    assert {row.optimizer: row.verified for row in build_board(runs).overall} == {
+    small = build_board(runs).tracks[0]
+    assert {row.optimizer: row.verified for row in small.partial} == {
         "scbo": True,
         "random-search": False,
     }
-    assert "verified, provisional" in ranking_rows(build_board(runs))[0]
+    assert "verified, provisional, 3 seeds" in partial_rows(small)[0]
     write_records(path, read_folder(runs)[3:5])
     assert not any(read_verified(runs).values())
 
@@ -111,13 +125,65 @@ def test_damaged_notes_are_an_error_that_names_the_file(runs: Path) -> None:
     assert "Traceback" not in failed.output
 
 
-def test_the_ranking_has_a_cell_for_every_column(runs: Path) -> None:
-    """Rank, name, score, interval, mean rank, problems, runs, seconds, notes."""
-    first, second = ranking_rows(build_board(runs))
-    assert len(first) == len(second) == len(RANKING_COLUMNS)
-    assert first[:2] == ("1", "scbo")
-    assert first[4:7] == ("1.00", "1/1", "3/3")
-    assert first[-1] == "provisional"
+def ranked(path: Path, *names: str) -> Path:
+    """Write ten seeds of each of these optimizers on every problem of a track, in a folder."""
+    for problem in (problem for track in TRACKS for problem in track.problems):
+        best = load_references()[problem].best
+        for place, name in enumerate(names):
+            records = [
+                make([None, best + place], problem=problem, optimizer=name, seed=seed)
+                for seed in range(10)
+            ]
+            write_records(path / problem / f"{name}.jsonl", records)
+    return path
+
+
+def test_tables_of_a_track_have_a_cell_for_every_column(tmp_path: Path, runs: Path) -> None:
+    """Ranked, partial and variants, with or without a rank."""
+    (row, _) = partial_rows(build_board(runs).tracks[0])
+    assert len(row) == len(PARTIAL_COLUMNS)
+    assert row[0] == "scbo"
+    assert row[3:5] == ("1/7", "3/3")
+    assert row[-1] == "provisional, 3 seeds"
+    board = build_board(ranked(tmp_path / "all", "scbo", "scbo-ei"), methods={"scbo-ei": "scbo"})
+    for rows in (board.overall, board.tracks[0].ranked):
+        (row,) = ranked_rows(rows)
+        assert len(row) == len(RANKED_COLUMNS)
+        assert row[:3] == ("1", "scbo", "50.0")
+        assert row[4:6] == ("1 to 1", "1.00")
+    (row,) = variant_rows(board.tracks[0])
+    assert len(row) == len(VARIANT_COLUMNS)
+    assert row[:2] == ("scbo-ei", "scbo")
+
+
+def test_page_has_a_section_for_every_track(runs: Path) -> None:
+    """It says who is ranked, who is partial, and why nobody is; variants are folded, not gone."""
+    page = markdown(build_board(runs, methods={"random-search": "scbo"}))
+    overall, small, large, mopta = page.split("\n## ")[1:5]
+    assert "Nobody is ranked in both yet." in overall
+    assert small.startswith("Track small-v1\n\nAt most ten variables")
+    assert "at least 10 seeds on each of its 7 problems" in small
+    assert "| scbo | " in small.partition("<details>")[0]
+    assert "| random-search | scbo | " in small.partition("<details>")[2]
+    assert "No runs on its problems yet." in large
+    assert "lunar-lander-m10-v1, lunar-lander-m30-v1, lunar-lander-m50-v1;" in large
+    assert mopta.startswith("Track mopta08-v1")
+
+
+def test_names_are_whole_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """At 80 columns other columns go first, and the command says which."""
+    long = "a-plug-in-with-a-name-of-forty-letters-x"
+    folder = ranked(tmp_path / "runs", "scbo", "scbo-untransformed-ei-global", long)
+    command = [sys.executable, "-m", "cbo_suite", "leaderboard", "build", "--variants"]
+    command += ["--runs", str(folder), "--out", str(tmp_path / "board")]
+    lines = on_terminal(command, TERM="xterm", COLUMNS="80").splitlines()
+    tables = [line for line in lines if "│" in line or "┃" in line]
+    assert tables
+    assert all(cell_len(Text.from_ansi(line).plain) <= 80 for line in tables)
+    # In the overall table and those of three tracks.
+    assert sum(f"│ {long} │" in line for line in tables) == 4
+    assert sum("│ scbo-untransformed-ei-global │ scbo " in line for line in tables) == 3
+    assert any("A wider terminal also shows:" in line for line in lines)
 
 
 def test_tables_show_what_they_rank_by() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from random import Random
 from typing import Any
 
@@ -17,12 +16,14 @@ from cbo_suite.leaderboard import markdown
 from cbo_suite.records import Record
 from cbo_suite.scoring.board import Board, ProblemRow, decode_board, encode_board
 from cbo_suite.scoring.overall import evaluation_grid, make_board
+from cbo_suite.scoring.tracks import Track
 from tests.make_records import make, make_reference
 
-CASES = settings(deadline=None, max_examples=500)
+CASES = settings(deadline=None, max_examples=200)
 PROBLEMS = ("some-1d-v1", "other-m10-v1", "other-m30-v1")
 REFERENCE = make_reference(budget=3, n_init=0)
 REFERENCES = dict.fromkeys(PROBLEMS, REFERENCE)
+TRACK = Track("all-v1", "all of them", (PROBLEMS[:1], PROBLEMS[1:]))
 Entries = dict[tuple[str, str, int], list[float | None]]
 
 
@@ -96,20 +97,16 @@ def records_of(entries: Entries) -> list[Record]:
 @given(runs)
 @CASES
 def test_participants_do_not_move_each_other(entries: Entries) -> None:
-    """Without one of them no byte of anybody's regret and anytime differs, overall neither."""
+    """Without one of them no byte of anybody's regret and anytime differs."""
     records = records_of(entries)
-    whole = make_board(records, REFERENCES, problems=PROBLEMS)
+    whole = make_board(records, REFERENCES)
     for name in {record.task.optimizer for record in records}:
         rest = [record for record in records if record.task.optimizer != name]
-        board = make_board(rest, REFERENCES, problems=PROBLEMS)
+        board = make_board(rest, REFERENCES)
         for problem in board.problems:
             for optimizer, row in rows_of(board, problem.problem).items():
                 before = rows_of(whole, problem.problem)[optimizer]
                 assert msgspec.json.encode(stable(row)) == msgspec.json.encode(stable(before))
-        overall = {row.optimizer: row for row in whole.overall}
-        for total in board.overall:
-            for field in ("anytime", "anytime_interval", "anytime_where_run", "feasible_runs"):
-                assert getattr(total, field) == getattr(overall[total.optimizer], field)
 
 
 @given(runs, st.randoms(use_true_random=False))
@@ -119,9 +116,9 @@ def test_the_order_of_records_changes_nothing(entries: Entries, random: Random) 
     records = records_of(entries)
     shuffled = list(records)
     random.shuffle(shuffled)
-    board = make_board(records, REFERENCES)
+    board = make_board(records, REFERENCES, tracks=[TRACK])
     data = encode_board(board)
-    assert encode_board(make_board(shuffled, REFERENCES)) == data
+    assert encode_board(make_board(shuffled, REFERENCES, tracks=[TRACK])) == data
     assert decode_board(data) == board
     assert encode_board(decode_board(data)) == data
     assert b"NaN" not in data
@@ -133,47 +130,20 @@ def test_the_order_of_records_changes_nothing(entries: Entries, random: Random) 
 def test_an_improvement_never_lowers_the_own_scores(
     entries: Entries, place: int, gain: float
 ) -> None:
-    """Neither on the problem nor overall."""
+    """Neither on the problem nor in a track."""
     keys = list(entries)
     key = keys[place % len(keys)]
     better = dict(entries)
     better[key] = [40.0 if value is None else value - gain for value in entries[key]]
-    before = make_board(records_of(entries), REFERENCES)
-    after = make_board(records_of(better), REFERENCES)
+    before = make_board(records_of(entries), REFERENCES, tracks=[TRACK])
+    after = make_board(records_of(better), REFERENCES, tracks=[TRACK])
     one, two = rows_of(before, key[0])[key[1]], rows_of(after, key[0])[key[1]]
     assert known(two.regret) <= known(one.regret)
     assert known(two.anytime) >= known(one.anytime)
-    overall = [{row.optimizer: row.anytime for row in board.overall} for board in (before, after)]
-    assert known(overall[1][key[1]]) >= known(overall[0][key[1]])
-
-
-def test_the_overall_score_is_the_mean_over_families() -> None:
-    """Two problems of a family share its weight, and what was not run counts nothing."""
-    records = [
-        make([0.0], problem=PROBLEMS[0], optimizer="a"),
-        make([0.0], problem=PROBLEMS[1], optimizer="a"),
-        make([None], problem=PROBLEMS[2], optimizer="a"),
-        make([0.0], problem=PROBLEMS[0], optimizer="b"),
+    scores = [
+        {row.optimizer: row.anytime for row in board.tracks[0].rows} for board in (before, after)
     ]
-    board = make_board(records, REFERENCES)
-    a, b = board.overall
-    assert (a.optimizer, a.anytime, a.anytime_where_run, a.problems) == ("a", 75.0, 75.0, 3)
-    assert (b.optimizer, b.anytime, b.anytime_where_run, b.problems) == ("b", 50.0, 100.0, 1)
-    # First shared, then first and alone, then both without a value.
-    assert (a.mean_rank, b.mean_rank) == pytest.approx(((1.5 + 1 + 1.5) / 3, (1.5 + 2 + 1.5) / 3))
-    assert board.counted == sorted(PROBLEMS)
-    assert a.anytime_interval is None
-    assert a.mean_rank_interval is None
-
-
-def test_optional_problems_are_shown_but_do_not_count() -> None:
-    """They have a page; who is nowhere else is not in the ranking."""
-    references = REFERENCES | {"own-2d-v1": msgspec.structs.replace(REFERENCE, optional=True)}
-    records = [make([0.0], optimizer="a"), make([1.0], optimizer="b", problem="own-2d-v1")]
-    board = make_board(records, references)
-    assert [row.optimizer for row in board.overall] == ["a"]
-    assert board.counted == [PROBLEMS[0]]
-    assert [problem.optional for problem in board.problems] == [True, False]
+    assert scores[1][key[1]] >= scores[0][key[1]]
 
 
 def test_a_problem_without_references_has_the_paper_score_only() -> None:
@@ -186,8 +156,6 @@ def test_a_problem_without_references_has_the_paper_score_only() -> None:
         None,
         None,
     )
-    assert (board.overall[0].anytime, board.overall[0].mean_rank) == (None, 1.0)
-    assert board.overall[0].anytime_interval is None
 
 
 def test_a_problem_nobody_solved() -> None:
@@ -198,7 +166,6 @@ def test_a_problem_nobody_solved() -> None:
         assert (row.paper_mean, row.best, row.evaluations_to_feasible) == (None, None, None)
         assert (row.regret, row.anytime, row.paper_rank) == (1.0, 0.0, 1.5)
         assert row.outcomes.final == [None]
-    assert [row.mean_rank for row in board.overall] == [1.5, 1.5]
 
 
 def test_a_row_by_hand() -> None:
@@ -269,30 +236,6 @@ def test_new_best_values_are_reported() -> None:
     assert (event.problem, event.optimizer, event.seed) == ("some-1d-v1", "some", 3)
     assert (event.value, event.best) == (-0.5, 0.0)
     assert "- some-1d-v1: -0.5 by some, seed 3" in markdown(board)
-
-
-def test_ten_problems_are_compared() -> None:
-    """Friedman's test and the critical difference need ten problems and three optimizers."""
-
-    def board(n: int, names: str) -> Board:
-        return make_board(
-            [
-                make([float(i)], problem=f"p{k}-1d-v1", optimizer=name)
-                for k in range(n)
-                for i, name in enumerate(names)
-            ],
-            {},
-        )
-
-    assert board(9, "abc").comparison is None
-    assert board(10, "ab").comparison is None
-    comparison = board(10, "cab").comparison
-    assert comparison is not None
-    assert comparison.optimizers == ["c", "a", "b"]
-    assert comparison.mean_ranks == [1.0, 2.0, 3.0]
-    assert comparison.p_value == pytest.approx(math.exp(-10))
-    assert comparison.critical_difference == pytest.approx(2.343 * math.sqrt(0.2), abs=1e-3)
-    assert comparison.p_values[0] is None
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -41,7 +41,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def board() -> Board:
     """Score the records of the repository."""
-    return build_board(ROOT / "leaderboard" / "runs")
+    methods = {row.id: row.method for row in list_optimizers()}
+    return build_board(ROOT / "leaderboard" / "runs", methods=methods)
 
 
 @pytest.fixture(scope="session")

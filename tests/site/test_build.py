@@ -17,9 +17,10 @@ import pytest
 from cbo_suite.scoring.board import Board
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.tracks import Track
 from cbo_suite.site import LIST_OF_FILES, build, write
 from cbo_suite.site.texts import as_json, page_name, render_markdown
-from tests.make_records import make
+from tests.make_records import make, make_reference
 from tests.site.browsing import ROOT, Visit
 from tests.site.make_chart_asset import ASSET_SHA256
 from tests.site.make_sketches import FOLDER, sketches
@@ -29,8 +30,10 @@ DIGEST = """
 import hashlib, sys
 from pathlib import Path
 from cbo_suite.leaderboard import build_board
+from cbo_suite.registry import list_optimizers
 from cbo_suite.site import build
-pages = build(build_board(Path(sys.argv[1])), docs=Path(sys.argv[2]))
+methods = {row.id: row.method for row in list_optimizers()}
+pages = build(build_board(Path(sys.argv[1]), methods=methods), docs=Path(sys.argv[2]))
 print(hashlib.sha256(b"".join(name.encode() + data for name, data in pages.items())).hexdigest())
 """
 
@@ -142,12 +145,19 @@ def enlarge(board: Board, optimizers: int, problems: int, seeds: int) -> Board:
         for i in range(optimizers)
     ]
     ids = [f"problem-{i:02d}-9d-v1" for i in range(problems)]
+    standing = board.tracks[0].partial[0]
+    ranked = [
+        msgspec.structs.replace(standing, optimizer=row.optimizer, method=row.optimizer, rank=1)
+        for row in rows
+    ]
     return msgspec.structs.replace(
         board,
-        counted=ids,
         problems=[msgspec.structs.replace(model, problem=id_, rows=rows) for id_ in ids],
-        overall=[
-            msgspec.structs.replace(board.overall[0], optimizer=row.optimizer) for row in rows
+        overall=ranked,
+        tracks=[
+            msgspec.structs.replace(
+                board.tracks[0], families=[[id_] for id_ in ids], ranked=ranked, partial=[]
+            )
         ],
     )
 
@@ -162,16 +172,19 @@ def test_large_board_has_small_pages(board: Board) -> None:
 @pytest.mark.slow
 def test_board_with_gaps_has_pages(tmp_path: Path, visit_to: Callable[..., Visit]) -> None:
     """No reference, no feasible run, failed runs, one seed, and a problem that one skipped."""
-    toy = "toy-2d-v1"
+    toy, hard = "toy-2d-v1", "hard-1d-v1"
     records = [
         *(make([2.0, 1.0, 0.9], optimizer="good", seed=seed, problem=toy) for seed in range(3)),
         make([None, None, 0.8], optimizer="lone", problem=toy),
         make([None, 0.7], optimizer="broken", budget=3, status="failed", problem=toy),
         make([5.0, 4.0], problem="new-1d-v1", optimizer="good"),
-        make([None, None], problem="hard-1d-v1", optimizer="good"),
-        make([None, None], problem="hard-1d-v1", optimizer="lone"),
+        make([None, None], problem=hard, optimizer="good"),
+        make([None, None], problem=hard, optimizer="lone"),
     ]
-    write(build(make_board(records, load_references())), tmp_path)
+    references = load_references() | {hard: make_reference(budget=2, n_init=0)}
+    gaps = Track("gaps-v1", "few runs", ((toy,), (hard,), ("nobody-1d-v1",)))
+    empty = Track("empty-v1", "no runs", (("other-1d-v1",),))
+    write(build(make_board(records, references, tracks=[gaps, empty])), tmp_path)
     visit = visit_to(tmp_path)
     for name in ("problem/toy-2d-v1.html", "problem/hard-1d-v1.html", "optimizer/lone.html"):
         visit.open(name)
@@ -179,9 +192,14 @@ def test_board_with_gaps_has_pages(tmp_path: Path, visit_to: Callable[..., Visit
     assert page.get_by_label("regret", exact=True).is_disabled()
     assert page.get_by_label("linear").is_checked()
     page = visit.open("index.html")
-    assert page.locator("#ranking .imputed").count() == 1
+    assert "at least 10 seeds on each of its 3 problems" in page.inner_text("#gaps-v1 .notice")
+    assert "nobody-1d-v1 (no runs yet)" in page.inner_text("#gaps-v1 .note")
+    assert page.inner_text("#empty-v1 .notice") == "No runs on its problems yet."
+    assert page.locator("#gaps-v1-partial .imputed").count() == 1
     page.get_by_label("Problem family").select_option("hard")
-    assert page.inner_text("#status") == "1 of 3 problems."
+    assert page.inner_text("#status") == "1 of 2 problems."
+    assert "not run" in page.inner_text("#gaps-v1-partial tbody tr:last-child")
+    assert not page.locator("#empty-v1").is_visible()
     page = visit.open("compare.html#a=good&b=broken")
     assert page.locator("#pairs tbody tr").count() == 1
 

@@ -94,13 +94,27 @@ def disguise(board: Board, names: Sequence[str]) -> Board:
             rows=[row(j) for j in (range(len(names)) if i == 0 else (0, 1, i))],
         )
 
+    methods = [
+        msgspec.structs.replace(
+            board.tracks[0].partial[0], optimizer=name, method=name, rank=i + 1, anytime=float(i)
+        )
+        for i, name in enumerate(names)
+    ]
     return msgspec.structs.replace(
         board,
         problems=[problem(i) for i in range(len(names))],
-        counted=list(names),
-        overall=[
-            msgspec.structs.replace(board.overall[0], optimizer=name, anytime=float(i))
-            for i, name in enumerate(names)
+        overall=methods,
+        tracks=[
+            msgspec.structs.replace(
+                board.tracks[0],
+                title=names[0],
+                families=[[name] for name in names],
+                ranked=methods,
+                partial=[
+                    msgspec.structs.replace(row, method=names[i - 1], rank=None)
+                    for i, row in enumerate(methods)
+                ],
+            )
         ],
         comparison=Comparison(
             problems=len(names),
@@ -205,10 +219,12 @@ def test_nothing_runs_and_no_node_is_injected(
         "compare.html#a=<img src=x onerror=window.hit=1>&b=%3Cscript%3E": "compare.html",
     }.items():
         page = visit.open(name)
+        for box in page.locator("#variants").all():
+            box.check()
         for control in page.locator("select").all():
             # Nobody is compared with itself.
             control.select_option(index=2 if control.get_attribute("id") == "second" else 1)
-        for button in page.locator("thead button").all()[:2]:
+        for button in page.locator("thead button:visible").all()[:2]:
             button.click()
         assert page.evaluate(INJECTED, [known, links]) == []
         tags = shapes[twin].tags.items()
@@ -223,6 +239,7 @@ def test_names_are_shown_as_they_are(
     """Every payload can be read on the ranking, letter by letter."""
     write(pages_of(board, PAYLOADS), tmp_path)
     page = visit_to(tmp_path).open("index.html")
-    texts = page.locator("#ranking tbody th a").evaluate_all("(all) => all.map((a) => a.text)")
+    links = page.locator("#small-v1-ranked tbody th a")
+    texts = links.evaluate_all("(all) => all.map((a) => a.text)")
     assert sorted(texts) == sorted(map(visible, PAYLOADS))
     assert "⟨U+202E⟩gnp.exe⟨U+2028⟩⟨U+2029⟩<b>⟨U+000D⟩⟨U+000A⟩⟨U+0009⟩⟨U+0007⟩" in texts

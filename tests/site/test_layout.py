@@ -11,9 +11,9 @@ from playwright.sync_api import Page
 
 from cbo_suite.scoring.board import Board
 from cbo_suite.scoring.overall import make_board
-from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.tracks import Track
 from cbo_suite.site import build, write
-from tests.make_records import make
+from tests.make_records import make, make_reference
 from tests.site.browsing import Visit
 
 VESSEL = "pressure-vessel-4d-v1"
@@ -27,10 +27,12 @@ SHINING_THROUGH = """() => {
   const head = box.querySelector("th.stuck");
   head.scrollIntoView({ behavior: "instant", block: "center" });
   let found = 0;
-  for (box.scrollLeft = 0; box.scrollLeft < 300; box.scrollLeft += 7) {
-    const { left, right, top, bottom } = head.getBoundingClientRect();
-    for (let x = Math.max(left, 20); x < right - 2; x += 3) {
-      for (let y = top + 2; y < bottom - 2; y += 3) {
+  const end = Math.min(300, box.scrollWidth - box.clientWidth);
+  for (let left = 0; left <= end; left += 7) {
+    box.scrollLeft = left;
+    const area = head.getBoundingClientRect();
+    for (let x = Math.max(area.left, 20); x < area.right - 2; x += 3) {
+      for (let y = area.top + 2; y < area.bottom - 2; y += 3) {
         if (!head.contains(document.elementFromPoint(x, y))) found += 1;
       }
     }
@@ -126,10 +128,10 @@ def test_filters_that_leave_nothing_leave_no_chart(visit: Visit) -> None:
     page.get_by_label("Dimension").select_option("up to 5")
     page.get_by_label("Problem family").select_option("speed-reducer")
     assert page.locator("#none").is_visible()
-    for gone in ("#ranking", "#anytime-chart", "text=the table above"):
+    for gone in ("#small-v1-partial", "#small-v1-partial-chart", "text=the table above"):
         assert not page.locator(gone).is_visible()
     page.get_by_role("button", name="Show all").click()
-    assert page.locator("#anytime-chart").is_visible()
+    assert page.locator("#small-v1-partial-chart").is_visible()
 
 
 @pytest.fixture(scope="module")
@@ -146,10 +148,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(run, optimizer=name, problem=problem, seed=seed)
         for name, run in values.items()
         for problem in problems
-        for seed in range(2)
+        for seed in range(10)
     ]
+    references = dict.fromkeys(problems, make_reference(budget=2, n_init=0))
+    track = Track("ten-v1", "ten problems", tuple((problem,) for problem in problems))
     folder = tmp_path_factory.mktemp("small")
-    write(build(make_board(records, load_references())), folder)
+    write(build(make_board(records, references, tracks=[track])), folder)
     return folder
 
 
@@ -205,10 +209,10 @@ def test_chart_and_formulas_on_a_phone(
     """All names and both ends of the scale are written; no formula is cut."""
     visit = visit_to(site, dark_phone=True)
     page = visit.open("index.html")
-    labels = page.evaluate(SHOWN_LABELS, "anytime-chart")
+    labels = page.evaluate(SHOWN_LABELS, "small-v1-partial-chart")
     assert {"0", "100"} <= set(labels)
     assert [label for label in labels if not label.isdigit()] == [
-        row.optimizer for row in board.overall
+        row.optimizer for row in board.tracks[0].partial if not row.variant
     ]
     page = visit.open("scoring.html")
     assert page.locator("math, .formula").count() >= 5

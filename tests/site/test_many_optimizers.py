@@ -16,6 +16,7 @@ from scipy.stats import ttest_1samp, ttest_ind
 from cbo_suite.scoring.board import Board, ProblemBoard, encode_board
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.tracks import Track
 from cbo_suite.site import build, texts, write
 from tests.make_records import make
 from tests.site.browsing import ROOT, Visit
@@ -65,7 +66,8 @@ def crowd() -> Board:
                 values: list[float | None] = [level, (level + last) / 2, last]
                 name = f"solver-{i:02d}"
                 records.append(make(values, problem=problem, optimizer=name, seed=seed))
-    return make_board(records, references)
+    track = Track("crowd-v1", "close", ((REDUCER,), ("toy-2d-v1",), PROBLEMS[2:]))
+    return make_board(records, references, tracks=[track])
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +92,10 @@ def problem_of(board: Board, id_: str) -> ProblemBoard:
     return next(problem for problem in board.problems if problem.problem == id_)
 
 
-def spreads(visit: Visit, cells: str) -> dict[str, list[float]]:
-    """Read the intervals in a column, by the name of the row."""
-    rows = visit.page.locator("tbody tr", has=visit.page.locator(f"{cells} .spread")).all()
+def spreads(visit: Visit, table: str, cells: str) -> dict[str, list[float]]:
+    """Read the intervals in a column of a table, by the name of the row."""
+    wanted = visit.page.locator(f"{cells} .spread")
+    rows = visit.page.locator(f"{table} tbody tr", has=wanted).all()
     return {
         row.locator("th a").inner_text(): [
             float(end)
@@ -155,13 +158,13 @@ def test_filtered_intervals(visit: Visit, crowd: Board) -> None:
     """One problem has the board's, several have Welch's, as SciPy computes them."""
     page = visit.open("index.html")
     page.get_by_label("Problem family").select_option("toy")
-    found = spreads(visit, "[data-column='anytime']")
+    found = spreads(visit, "#crowd-v1-ranked", "[data-column='anytime']")
     rows = problem_of(crowd, "toy-2d-v1").rows
     assert {row.optimizer: row.anytime_interval for row in rows} == {
         name: pytest.approx(ends, abs=0.0501) for name, ends in found.items()
     }
     page.get_by_label("Problem family").select_option("rover")
-    found = spreads(visit, "[data-column='anytime']")
+    found = spreads(visit, "#crowd-v1-ranked", "[data-column='anytime']")
     scores = [
         {row.optimizer: row.outcomes.anytime for row in problem_of(crowd, id_).rows}
         for id_ in ("rover-60d-v1", "rover-60d-alt-v1")
@@ -174,11 +177,39 @@ def test_filtered_intervals(visit: Visit, crowd: Board) -> None:
 
 
 @pytest.mark.slow
+def test_ranks_follow_the_filter_and_keep_to_their_rows(visit: Visit, crowd: Board) -> None:
+    """They are the board's with their intervals; over chosen problems they are counted anew."""
+    page = visit.open("index.html")
+    read = "(all) => all.map((cell) => cell.textContent)"
+    for table in ("overall", "crowd-v1"):
+        shown = page.locator(f"#{table}-ranked [data-column='place']").evaluate_all(read)
+        assert shown == [
+            f"{row.rank} [{row.rank_interval[0]}, {row.rank_interval[1]}]"
+            for row in crowd.overall
+            if row.rank_interval
+        ]
+    page.locator("#crowd-v1-ranked").get_by_role("button", name="optimizer").click()
+    ranks = {row.optimizer: row.rank for row in crowd.overall}
+    places = page.locator("#crowd-v1-ranked [data-column='place']")
+    values = places.evaluate_all("(all) => all.map((cell) => Number(cell.dataset.value))")
+    assert values == [ranks[name] for name in sorted(ranks)]
+    page.get_by_label("Problem family").select_option(label="speed-reducer")
+    assert not page.locator("#overall").is_visible()
+    scores = {row.optimizer: row.anytime or 0.0 for row in problem_of(crowd, REDUCER).rows}
+    assert places.evaluate_all(read) == [
+        str(1 + sum(other > scores[name] for other in scores.values())) for name in sorted(scores)
+    ]
+    means = page.locator("#crowd-v1-ranked [data-column='rank']").evaluate_all(read)
+    paper = {row.optimizer: row.paper_rank for row in problem_of(crowd, REDUCER).rows}
+    assert list(map(float, means)) == [paper[name] for name in sorted(paper)]
+
+
+@pytest.mark.slow
 def test_intervals_of_differences_are_students(visit: Visit, crowd: Board) -> None:
     """With ten seeds 2.26 standard errors, not 1.96."""
     pair = [row.optimizer for row in crowd.overall[:2]]
     visit.open(f"compare.html#a={pair[0]}&b={pair[1]}")
-    found = spreads(visit, "td")
+    found = spreads(visit, "#pairs", "td")
     assert set(found) == set(PROBLEMS)
     for id_, ends in found.items():
         scores = {row.optimizer: row.outcomes.anytime for row in problem_of(crowd, id_).rows}

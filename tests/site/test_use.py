@@ -11,25 +11,35 @@ from playwright.sync_api import Page
 
 from cbo_suite.leaderboard import iterate_folder
 from cbo_suite.leaderboard.number_format import number
-from cbo_suite.scoring.board import Board, ProblemBoard
+from cbo_suite.scoring.board import Board, ProblemBoard, RankingRow
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
 from cbo_suite.scoring.runs import outcome_ranks
 from cbo_suite.scoring.statistics import holm, paired_wilcoxon, probability_of_superiority
+from cbo_suite.scoring.tracks import Track
 from tests.site.browsing import ROOT, Visit
 
 pytestmark = pytest.mark.slow
 
+# Of the six small problems that everybody was run on.
+TABLE = "#small-v1-partial"
+CHART = "small-v1-partial-chart"
+
 
 def column(page: Page, name: str) -> list[float]:
-    """Read a column of the ranking as numbers, from the top."""
-    cells = page.locator(f"#ranking [data-column='{name}']")
+    """Read a column of the table of the small track as numbers, from the top."""
+    cells = page.locator(f"{TABLE} tr:not([hidden]) [data-column='{name}']")
     return [float(text) for text in cells.evaluate_all("(all) => all.map((c) => c.dataset.value)")]
 
 
 def names(page: Page) -> list[str]:
-    """Read the optimizers of the ranking, from the top."""
-    return page.locator("#ranking tbody th a").all_inner_texts()
+    """Read the optimizers that the table shows, from the top."""
+    return page.locator(f"{TABLE} tbody tr:not([hidden]) th a").all_inner_texts()
+
+
+def methods(board: Board) -> list[RankingRow]:
+    """Return the rows that the table shows at first: the variants are folded away."""
+    return [row for row in board.tracks[0].partial if not row.variant]
 
 
 def drawings(page: Page, chart: str) -> int:
@@ -43,25 +53,42 @@ def wait_for_drawing(visit: Visit, chart: str, before: int) -> None:
 
 
 def test_ranking_sorts_by_mouse_and_keyboard(visit: Visit, board: Board) -> None:
-    """Any column sorts both ways, says so, and renumbers the places; Enter does as the mouse."""
+    """Any column sorts both ways and says so; Enter does as the mouse."""
     page = visit.open("index.html")
-    assert names(page) == [row.optimizer for row in board.overall]
-    button = page.get_by_role("button", name="mean rank")
+    rows = methods(board)
+    assert names(page) == [row.optimizer for row in rows]
+    button = page.locator(TABLE).get_by_role("button", name="seconds / eval")
     button.click()
-    assert column(page, "rank") == sorted(row.mean_rank for row in board.overall)
-    head = page.locator("#ranking thead th", has=button)
+    seconds = [row.seconds_per_evaluation for row in rows]
+    assert column(page, "seconds") == sorted(seconds)
+    head = page.locator(f"{TABLE} thead th", has_text="seconds / eval")
     assert head.get_attribute("aria-sort") == "ascending"
     button.focus()
     page.keyboard.press("Enter")
     assert head.get_attribute("aria-sort") == "descending"
-    assert column(page, "rank") == sorted((r.mean_rank for r in board.overall), reverse=True)
-    assert "Sorted by mean rank, descending" in page.locator("#status").inner_text()
-    places = page.locator("#ranking .place").all_inner_texts()
-    assert places == [str(i + 1) for i in range(len(board.overall))]
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
+    assert column(page, "seconds") == sorted(seconds, reverse=True)
+    assert "Sorted by seconds / eval, descending" in page.locator("#status").inner_text()
+    for _ in range(4):
+        page.keyboard.press("Shift+Tab")
     page.keyboard.press("Space")
-    assert names(page) == sorted(row.optimizer for row in board.overall)
+    assert names(page) == sorted(row.optimizer for row in rows)
+
+
+def test_variants_are_shown_on_demand(visit: Visit, board: Board) -> None:
+    """In the table and in the chart; they say whose variants they are, and so do their pages."""
+    page = visit.open("index.html")
+    before = drawings(page, CHART)
+    page.get_by_label("Variants of the methods (15)").check()
+    wait_for_drawing(visit, CHART, before)
+    assert names(page) == [row.optimizer for row in board.tracks[0].partial]
+    row = page.locator(f"{TABLE} tr", has=page.get_by_role("link", name="cma-es-al"))
+    assert "of cma-es" in row.inner_text()
+    assert page.locator(f"#{CHART} .mark-symbol path").count() == len(board.tracks[0].partial)
+    page.get_by_label("Variants of the methods (15)").uncheck()
+    assert names(page) == [row.optimizer for row in methods(board)]
+    page = visit.open("optimizer/cma-es.html")
+    page.get_by_role("link", name="cma-es-al").click()
+    assert "A variant of cma-es" in page.inner_text("main")
 
 
 def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board: Board) -> None:
@@ -69,22 +96,23 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
     chosen = [p.problem for p in board.problems if p.dim is not None and p.dim <= 5]
     assert 1 < len(chosen) < len(board.problems)
     records = list(iterate_folder(ROOT / "leaderboard" / "runs"))
-    expected = make_board(records, load_references(), problems=chosen)
+    track = Track("chosen-v1", "", tuple((problem,) for problem in chosen))
+    expected = make_board(records, load_references(), tracks=[track]).tracks[0]
     page = visit.open("index.html")
-    before = drawings(page, "anytime-chart")
+    page.get_by_label("Variants of the methods").check()
+    before = drawings(page, CHART)
     page.get_by_label("Dimension").select_option("up to 5")
-    wait_for_drawing(visit, "anytime-chart", before)
+    wait_for_drawing(visit, CHART, before)
     # Equal scores may stand in any order.
-    rows = {row.optimizer: row for row in expected.overall}
+    rows = {row.optimizer: row for row in expected.rows}
     order = [rows[name] for name in names(page)]
     assert len(order) == len(rows)
     assert column(page, "anytime") == sorted(column(page, "anytime"), reverse=True)
     assert column(page, "anytime") == pytest.approx([row.anytime for row in order])
-    assert column(page, "rank") == pytest.approx([row.mean_rank for row in order])
     assert column(page, "seconds") == pytest.approx([row.seconds_per_evaluation for row in order])
     shares = [row.feasible_runs / row.runs for row in order]
     assert column(page, "feasible") == pytest.approx(shares)
-    texts = page.locator("#ranking [data-column='anytime'] .spread").all_inner_texts()
+    texts = page.locator(f"{TABLE} [data-column='anytime'] .spread").all_inner_texts()
     for row, text in zip(order, texts, strict=True):
         assert row.anytime_interval is not None
         # Student's intervals beside the bootstrap's: alike, not the same.
@@ -94,8 +122,8 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
     page.get_by_label("Problem family").select_option("speed-reducer")
     assert page.locator("#none").is_visible()
     page.get_by_role("button", name="Show all").click()
-    assert names(page) == [row.optimizer for row in board.overall]
-    assert column(page, "anytime") == [row.anytime for row in board.overall]
+    assert names(page) == [row.optimizer for row in board.tracks[0].partial]
+    assert column(page, "anytime") == [row.anytime for row in board.tracks[0].partial]
 
 
 def test_filter_by_family_and_batch(visit: Visit, board: Board) -> None:

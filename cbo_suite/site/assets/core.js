@@ -54,10 +54,6 @@ window.cbo = (() => {
     const rows = [...body.rows].map((row) => ({ row, key: key(row, column) }));
     rows.sort((a, b) => compare(a.key, b.key, sign));
     body.append(...rows.map((entry) => entry.row));
-    rows.forEach(({ row }, index) => {
-      const place = row.querySelector(".place");
-      if (place) place.textContent = String(index + 1);
-    });
     for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
     table.tHead.rows[0].cells[column].setAttribute("aria-sort", direction);
     table.dispatchEvent(new CustomEvent("sorted"));
