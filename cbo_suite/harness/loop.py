@@ -34,6 +34,7 @@ from cbo_suite.harness.design import initial_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
 from cbo_suite.harness.results import Run, gather_run
 from cbo_suite.harness.settings import Factory, Progress, Settings
+from cbo_suite.harness.threads import Threads
 from cbo_suite.journal import (
     Batch,
     End,
@@ -87,6 +88,7 @@ class Loop:
         self.slots = 1 if sequential or task.workers is None else task.workers
         design = initial_design(task.problem, problem.space, task.n_init, task.seed)
         self.design = design[: task.budget]
+        self.threads = Threads()
         self.batches: list[Batch] = []
         self.under_way: list[_Group] = []
         self.asked = self.told = 0
@@ -311,7 +313,8 @@ class Loop:
         """Call the optimizer on the clock; any exception ends the run, on record."""
         start, processor_start = time.perf_counter(), time.process_time()
         try:
-            return call()
+            with self.threads.limited():
+                return call()
         except Exception as error:
             text = f"{self.task.optimizer} failed in {what}: {describe(error)}"
             failure = OptimizerFailed(text)
