@@ -24,7 +24,6 @@ class Counting:
     """Counts the points of another problem that are evaluated."""
 
     def __init__(self, inner: Any) -> None:
-        """Start at zero."""
         self.id, self.space, self.inner = inner.id, inner.space, inner
         self.points: list[tuple[float, ...]] = []
 
@@ -245,6 +244,7 @@ def test_botorch_matches_its_own_gramacy_problem(torch: Any) -> None:
 def test_botorch_optimises_it(torch: Any) -> None:
     """A short constrained Bayesian optimisation with BoTorch's own parts improves."""
     from botorch.acquisition.logei import qLogExpectedImprovement
+    from botorch.acquisition.objective import GenericMCObjective
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
     from botorch.optim import optimize_acqf
@@ -266,20 +266,13 @@ def test_botorch_optimises_it(torch: Any) -> None:
         acquisition = qLogExpectedImprovement(
             model,
             best_f=best(),
-            objective=_first_outcome(),
+            objective=GenericMCObjective(lambda Z, X=None: Z[..., 0]),
             constraints=[lambda Z: Z[..., 1], lambda Z: Z[..., 2]],
         )
         candidate, _ = optimize_acqf(acquisition, p.bounds, q=1, num_restarts=2, raw_samples=32)
         X = torch.cat([X, candidate])
     assert best() > start
     assert -best() == pytest.approx(TOY_OPTIMUM, abs=0.3)
-
-
-def _first_outcome() -> Any:
-    """Make BoTorch's objective that reads the first outcome."""
-    from botorch.acquisition.objective import GenericMCObjective
-
-    return GenericMCObjective(lambda Z, X=None: Z[..., 0])
 
 
 # pymoo

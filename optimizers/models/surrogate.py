@@ -46,7 +46,7 @@ FIT_STEPS, FIT_TOLERANCE = 40, 0.02
 # the last one ended, end sooner, and wait until the data grew by a factor. In between only the
 # Cholesky factors are extended.
 EXPENSIVE = 1e8
-DEAR_STEPS, DEAR_TOLERANCE = 8, 0.5
+EXPENSIVE_STEPS, EXPENSIVE_TOLERANCE = 8, 0.5
 # An expensive fit that knows nothing: steps with half of the data in single precision, then with
 # all in full. On three sets (130 and 500 data of the vehicle, 500 of Keane 30D) models ended 4 to 6
 # nats from their maximum in the mean, against 3 to 7 after eight steps with all data, in half the
@@ -203,27 +203,28 @@ class Surrogate:
             return True
         if count == self._built[-1]:
             return False
-        return not _dear(count, varying) or count >= REFIT_GROWTH * self._built[0]
+        return not _expensive(count, varying) or count >= REFIT_GROWTH * self._built[0]
 
     def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
         """Fit hyperparameters; the Cholesky factors are then to be made anew."""
-        count, start, dear = x.shape[0], self._parameters[varying], _dear(x.shape[0], varying)
+        count, start = x.shape[0], self._parameters[varying]
+        expensive = _expensive(count, varying)
         if self._built:
             start = revive(start, x)
-            start = start if dear else restart_parameters(start, self._bounds)
+            start = start if expensive else restart_parameters(start, self._bounds)
         if count > MOST_FITTED:
             part = fitted_part(count)
             x, y = x[part], y[:, part]
-        if not dear:
+        if not expensive:
             best, _ = fit(x, y, start, self._bounds, steps=FIT_STEPS, tolerance=FIT_TOLERANCE)
         elif self._built:
-            best = self._fit_dearly(x, y, start, DEAR_STEPS)
+            best = self._fit_briefly(x, y, start, EXPENSIVE_STEPS)
         else:
-            start = self._fit_dearly(x[::2].float(), y[:, ::2].float(), start, ROUGH_STEPS)
-            best = self._fit_dearly(x, y, start, FINAL_STEPS)
+            start = self._fit_briefly(x[::2].float(), y[:, ::2].float(), start, ROUGH_STEPS)
+            best = self._fit_briefly(x, y, start, FINAL_STEPS)
         self._keep(best, count, varying)
 
-    def _fit_dearly(self, x: Tensor, y: Tensor, start: Tensor, steps: int) -> Tensor:
+    def _fit_briefly(self, x: Tensor, y: Tensor, start: Tensor, steps: int) -> Tensor:
         """Log hyperparameters `(b, d + 2)` after a few steps, each of which takes long."""
         best, _ = fit(
             x,
@@ -231,7 +232,7 @@ class Surrogate:
             start,
             self._bounds.at_precision(x.dtype),
             steps=steps,
-            tolerance=DEAR_TOLERANCE,
+            tolerance=EXPENSIVE_TOLERANCE,
             curvature=expected_curvature(*x.shape),
         )
         return best
@@ -308,7 +309,7 @@ def _keops_or_dense(size: int) -> str:
     return "keops"
 
 
-def _dear(count: int, varying: list[int]) -> bool:
+def _expensive(count: int, varying: list[int]) -> bool:
     """Whether one step of a fit to `count` data takes long."""
     return len(varying) * count**3 >= EXPENSIVE
 

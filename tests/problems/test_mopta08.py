@@ -90,8 +90,7 @@ def test_the_reference_points_are_those_of_the_literature() -> None:
     assert (half.values[1:] > 0).sum() == 15
     assert best.values[0] == pytest.approx(222.2324, abs=1e-4)
     assert best.values[1:].max() == pytest.approx(-4.5e-5, abs=1e-6)
-    assert best.x.shape == (124,)
-    assert best.values.shape == (69,)
+    assert (best.x.shape, best.values.shape) == ((124,), (69,))
 
 
 def test_an_installed_executable_evaluates(stand_in: Path) -> None:
@@ -99,8 +98,7 @@ def test_an_installed_executable_evaluates(stand_in: Path) -> None:
     install(stand_in, references())
     problem = Mopta08(workers=3)
     x = batch(7)
-    evaluation = problem.evaluate(x)
-    expected = values(x)
+    evaluation, expected = problem.evaluate(x), values(x)
     assert np.array_equal(evaluation.objective, expected[:, 0])
     assert np.array_equal(evaluation.constraints, expected[:, 1:])
     assert problem.id == "mopta08-124d-v1"
