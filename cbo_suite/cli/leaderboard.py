@@ -23,10 +23,11 @@ def leaderboard() -> None:
 @leaderboard.command()
 @click.option(
     "--runs",
+    multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path("leaderboard/runs"),
+    default=[Path("leaderboard/runs")],
     show_default=True,
-    help="Folder with <problem>/<optimizer>.jsonl.",
+    help="Folder with <problem>/<optimizer>.jsonl; may be given several times.",
 )
 @click.option(
     "--out",
@@ -52,7 +53,7 @@ def leaderboard() -> None:
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
 @click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
 def build(
-    runs: Path,
+    runs: tuple[Path, ...],
     out: Path,
     docs: Path,
     reference_files: tuple[Path, ...],
@@ -66,14 +67,15 @@ def build(
     from cbo_suite.leaderboard import build_board, differences, tables
     from cbo_suite.registry import list_optimizers
 
-    problems = {path.parent.name for path in runs.glob("*/*.jsonl")}
+    problems = {path.parent.name for folder in runs for path in folder.glob("*/*.jsonl")}
+    named = ", ".join(map(str, runs))
     references = gather_references(problems, reference_files)
     methods = {row.id: row.method for row in list_optimizers()}
-    board = build_board(runs, references=references, methods=methods)
+    board = build_board(*runs, references=references, methods=methods)
     if not board.problems:
         raise click.ClickException(
-            f"no records in {runs}: make some with `cbo run --suite quick`, or name another folder "
-            "with --runs"
+            f"no records in {named}: make some with `cbo run --suite quick`, or name another "
+            "folder with --runs"
         )
     files, titles = tables(board), _titles()
     pages = site.build(board, titles=titles, docs=docs)
@@ -84,11 +86,11 @@ def build(
                 "\n".join([*stale, "run `cbo leaderboard build` and commit what it writes"])
             )
         if (
-            tables(build_board(runs, references=references, methods=methods)) != files
+            tables(build_board(*runs, references=references, methods=methods)) != files
             or site.build(board, titles=titles, docs=docs) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
-        click.echo(f"{', '.join(files)} in {out} are what the records in {runs} give")
+        click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
         return
     for name, data in files.items():
         write_whole(out / name, data)

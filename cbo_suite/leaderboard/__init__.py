@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from cbo_suite.leaderboard.markdown_page import markdown
@@ -42,21 +42,25 @@ def iterate_folder(folder: Path) -> Iterator[Record]:
 
 
 def build_board(
-    runs: Path,
-    *,
+    *folders: Path,
     references: Mapping[str, Reference] | None = None,
     methods: Mapping[str, str] | None = None,
 ) -> Board:
-    """Make the board of all records below a folder.
+    """Make the board of all records below one folder or several.
 
     Args:
-        runs: The folder.
+        folders: The folders; a row whose seeds stand in several is verified if all its files are.
         references: Problem id to reference values, by default those of the suite.
         methods: Id of an optimizer to the id of the method that it is a variant of, by default
             everybody is a method.
     """
     known = load_references() if references is None else references
-    return make_board(iterate_folder(runs), known, read_verified(runs), methods=methods or {})
+    verified: dict[str, bool] = {}
+    for folder in folders:
+        for name, mark in read_verified(folder).items():
+            verified[name] = mark and verified.get(name, True)
+    records = chain.from_iterable(map(iterate_folder, folders))
+    return make_board(records, known, verified, methods=methods or {})
 
 
 def tables(board: Board) -> dict[str, bytes]:

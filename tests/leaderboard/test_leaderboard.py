@@ -206,3 +206,22 @@ def test_names_cannot_break_the_page() -> None:
     page = markdown(make_board([record], load_references()))
     assert "a\\|b\\<script\\>\\`x\\` # no" in page
     assert "## p # \\[q\\](r)" in page
+
+
+def test_records_may_stand_in_several_folders(tmp_path: Path) -> None:
+    """The board of two folders is that of one with all their files; no folder is left out."""
+    both = ranked(tmp_path / "both", "scbo", "scbo-ei")
+    parts = []
+    for name in ("scbo", "scbo-ei"):
+        part = tmp_path / name
+        for path in both.glob(f"*/{name}.jsonl"):
+            (part / path.parent.name).mkdir(parents=True, exist_ok=True)
+            (part / path.parent.name / path.name).write_bytes(path.read_bytes())
+        parts.append(part)
+    words = ["leaderboard", "build", "--out", str(tmp_path / "board")]
+    for part in parts:
+        words += ["--runs", str(part)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    expected = build_board(both, methods={"scbo-ei": "scbo"})
+    assert decode_board((tmp_path / "board" / "scores.json").read_bytes()) == expected
