@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cbo_suite.protocols import Evaluation
-from cbo_suite.records import Improvement, Record, improvements
+from cbo_suite.records import Record
 from cbo_suite.scoring.references import Reference
 from cbo_suite.tasks import Task
 
@@ -22,28 +21,30 @@ def make(
     status: Literal["complete", "failed"] = "complete",
 ) -> Record:
     """Make the record of a run that saw these objective values; None is an infeasible point."""
-    objective = np.array([0.0 if value is None else value for value in values])
-    violation = np.array([1.0 if value is None else 0.0 for value in values])
-    task = Task(problem, optimizer, budget or len(values), 1, 0, seed)
-    steps = improvements(Evaluation(objective, violation[:, None]))
+    objectives = np.array([0.0 if value is None else value for value in values])
+    violations = np.array([1.0 if value is None else 0.0 for value in values])
     return Record(
-        schema=1,
-        task=task,
+        schema=2,
+        task=Task(problem, optimizer, budget or len(values), 1, 0, seed),
         options={},
         versions={},
         machine={},
         facts={},
         status=status,
         error="" if status == "complete" else "it broke",
-        objective=objective.tolist(),
-        violation=violation.tolist(),
-        feasible="".join("0" if value is None else "1" for value in values),
-        improvements=[
-            Improvement(i, [0.0], float(objective[i]), [float(violation[i])]) for i in steps
-        ],
+        dim=1,
+        num_constraints=1,
+        objectives=objectives,
+        violations=violations,
+        statuses="o" * len(values),
+        points=np.zeros((len(values), 1)),
+        batches=None,
+        restarts=None,
         seconds_optimizer=0.1 * len(values),
+        seconds_processor=None,
         seconds_evaluation=0.0,
         digest="0" * 64,
+        root="0" * 64,
     )
 
 

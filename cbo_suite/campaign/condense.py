@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,8 +11,8 @@ import msgspec
 from cbo_suite.campaign.leases import explained
 from cbo_suite.campaign.store import Store
 from cbo_suite.errors import JournalError
-from cbo_suite.journal import End, read_journal
-from cbo_suite.records import Record, make_record, write_records
+from cbo_suite.journal import Contents, End, read_journal
+from cbo_suite.records import Record, make_record, seal_blocks, write_records
 from cbo_suite.tasks import Task
 
 
@@ -35,14 +35,26 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
             continue
         records = {journal: ended_record(journal, store) for journal in journals}
         if all(records[store.journal(task)] is not None for task in group):
+            ended = [record for record in records.values() if record is not None]
             with explained(path):
-                write_records(path, [record for record in records.values() if record is not None])
+                write_records(path, sealed(ended, store))
             written.append(path)
     return written
 
 
 def ended_record(journal: Path, store: Store) -> Record | None:
-    """Condense the journal of a run; None if it is missing, damaged or may still go on.
+    """Condense the journal of a run; None if it is missing, damaged or may still go on."""
+    contents = ended_contents(journal, store)
+    return None if contents is None else make_record(contents)
+
+
+def sealed(records: Sequence[Record], store: Store) -> list[Record]:
+    """Give large runs the samples that their blocks of ten seeds draw, from the journals."""
+    return seal_blocks(records, lambda task: ended_contents(store.journal(task), store))
+
+
+def ended_contents(journal: Path, store: Store) -> Contents | None:
+    """Read the journal of a run; None if it is missing, damaged or may still go on.
 
     A run that was ended by its limits or by a crash could not write its own end: what it evaluated
     is the record of a failed run, since runs are never dropped.
@@ -58,7 +70,7 @@ def ended_record(journal: Path, store: Store) -> Record | None:
         if state.word != "failed":
             return None
         contents = msgspec.structs.replace(contents, end=End("failed", 0.0, state.error))
-    return make_record(contents)
+    return contents
 
 
 def _is_newer(path: Path, sources: Iterable[Path]) -> bool:

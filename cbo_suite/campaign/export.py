@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from cbo_suite.campaign.condense import ended_record
+from cbo_suite.campaign.condense import ended_record, sealed
 from cbo_suite.campaign.leases import explained
 from cbo_suite.campaign.store import Store
 from cbo_suite.errors import ExportRefused
@@ -81,8 +81,9 @@ def export_records(
                 differing.append(record.task.name)
             added, replaced = added + (old is None), replaced + (old is not None)
             rows[record.task.seed] = record
-        if rows != before:
-            files[path] = list(rows.values())
+        after = sealed(list(rows.values()), store)
+        if after != list(before.values()):
+            files[path] = after
     if missing and not partial:
         raise ExportRefused(
             f"{len(missing)} planned runs are not finished: {_shorten(missing)}; finish them with "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     "--rerun", type=click.IntRange(0), default=0, metavar="K", help="Run K of the seeds again."
 )
 @click.option(
+    "--quick",
+    is_flag=True,
+    help="Replay one run of each file where the problem is expensive, and verify nothing by it.",
+)
+@click.option(
     "--salt",
     type=HEX,
     help="Draw seeds and samples as an earlier verification that printed this salt.",
@@ -53,6 +58,7 @@ def verify(
     since: str | None,
     repository: Path,
     rerun: int,
+    quick: bool,
     salt: str | None,
     mark: Path | None,
     as_json: bool,
@@ -63,36 +69,30 @@ def verify(
     out as recorded. Exits with 1 if a file is refused, or if --rerun was asked for and could not
     be done.
     """
+    checks = {"rerun": rerun, "quick": quick, "salt": salt}
     if since is not None:
         if files or against is not None:
             raise click.UsageError("--since takes all files from git: leave FILE and --against out")
         with TemporaryDirectory(prefix="cbo-verify-") as folder:
             paths, against = _changed(repository, since, Path(folder))
-            _verify(paths, against, rerun, salt, mark, as_json)
+            _verify(paths, checks | {"against": against}, mark, as_json)
         return
     paths = _expand(files)
     if not paths:
         raise click.ClickException(
             "there is nothing to verify: name files <problem>/<optimizer>.jsonl, or folders of them"
         )
-    _verify(paths, against, rerun, salt, mark, as_json)
+    _verify(paths, checks | {"against": against}, mark, as_json)
 
 
-def _verify(
-    paths: list[Path],
-    against: Path | None,
-    rerun: int,
-    salt: str | None,
-    mark: Path | None,
-    as_json: bool,
-) -> None:
+def _verify(paths: list[Path], checks: dict[str, Any], mark: Path | None, as_json: bool) -> None:
     """Verify files, print what was found, and end with 1 where a file is not to be believed."""
-    from cbo_suite.verify import mark_verified, new_salt, verify_file
+    from cbo_suite.verify import Designs, mark_verified, new_salt, verify_file
 
-    salt = new_salt() if salt is None else salt
-    verdicts = []
+    salt = checks["salt"] = checks["salt"] or new_salt()
+    verdicts, designs = [], Designs()
     for path in paths:
-        verdict = verify_file(path, against=against, rerun=rerun, salt=salt)
+        verdict = verify_file(path, **checks, designs=designs)
         verdicts.append(verdict)
         if not as_json:
             _show(verdict)
@@ -107,7 +107,7 @@ def _verify(
     else:
         click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
         click.echo(f"To draw the same seeds and samples again: --salt {salt}")
-    if counts["refused"] or (rerun and counts["unverified"]):
+    if counts["refused"] or (checks["rerun"] and counts["unverified"]):
         raise click.exceptions.Exit(1)
 
 

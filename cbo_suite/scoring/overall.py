@@ -127,8 +127,7 @@ def _gather(records: Iterable[Record], references: Mapping[str, Reference]) -> l
         for package, version in record.versions.items():
             entry.versions[package].add(version)
         gathered.digests.append(f"{task.optimizer} {task.seed} {record.digest}\n")
-        for step in record.improvements[:1]:
-            gathered.sizes = max(gathered.sizes, (len(step.x), len(step.constraints)))
+        gathered.sizes = max(gathered.sizes, (record.dim, record.num_constraints))
     for gathered in problems.values():
         gathered.entries = dict(sorted(gathered.entries.items()))
         for optimizer, entry in gathered.entries.items():

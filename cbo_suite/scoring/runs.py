@@ -271,7 +271,7 @@ def summarize(record: Record, reference: Reference | None, grid: Sequence[int]) 
         largest_feasible=_largest(values),
         reached=targets_reached(trace[places], reference) if reference else missing,
         anytime=anytime(trace, reference, record.task.n_init) if reference else float("nan"),
-        evaluations=len(record.objective),
+        evaluations=len(record.objectives),
         seconds=record.seconds_optimizer,
         imputed=record.status == "failed",
     )

@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,10 @@ def holm(p_values: Sequence[float]) -> Array:
     return adjusted
 
 
-def paired_wilcoxon(ranks: Array, control: Array) -> float:
-    """Test two-sidedly whether paired outcome ranks differ (Wilcoxon signed ranks).
+def paired_wilcoxon(
+    ranks: Array, control: Array, alternative: Literal["two-sided", "less"] = "two-sided"
+) -> float:
+    """Test whether paired outcome ranks differ (Wilcoxon signed ranks).
 
     Pairs without a difference are left out. Up to 50 pairs the p-value is exact, also with ties:
     SciPy is so only by trying permutations one by one, a second for each test.
@@ -68,6 +70,7 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
     Args:
         ranks: Ranks of one optimizer's outcomes, one per seed, shape `(n,)`.
         control: Ranks of the control's outcomes on the same seeds, shape `(n,)`.
+        alternative: Whether any difference counts, or only that of lower ranks.
 
     Returns:
         The p-value; 1 if the outcomes are the same on every seed.
@@ -77,7 +80,7 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
     if not len(difference):
         return 1.0
     if len(difference) > _MOST_EXACT_PAIRS:
-        return float(wilcoxon(difference).pvalue)
+        return float(wilcoxon(difference, alternative=alternative).pvalue)
     # Shared ranks are halves, so twice a rank is a whole number.
     doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
     # Probability of each sum of the ranks that get a plus when every sign is a coin's.
@@ -87,7 +90,8 @@ def paired_wilcoxon(ranks: Array, control: Array) -> float:
         chance[rank:] += chance[:-rank].copy()
         chance /= 2
     positive = int(doubled[difference > 0].sum())
-    return min(1.0, 2 * float(min(chance[: positive + 1].sum(), chance[positive:].sum())))
+    lower, upper = float(chance[: positive + 1].sum()), float(chance[positive:].sum())
+    return min(1.0, lower if alternative == "less" else 2 * min(lower, upper))
 
 
 def probability_of_superiority(outcomes: Array, others: Array) -> float:

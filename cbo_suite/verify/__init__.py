@@ -10,9 +10,11 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from cbo_suite.leaderboard.marks import change_marks
+from cbo_suite.leaderboard.marks import Mark, change_marks
 from cbo_suite.registry import make_problem
-from cbo_suite.verify.replay import check_digests, check_points, find_flags, replay_file
+from cbo_suite.verify.designs import Designs
+from cbo_suite.verify.points import check_points, check_samples, find_flags, replayable
+from cbo_suite.verify.replay import check_digests, draw, replay_file
 from cbo_suite.verify.rerun import rerun_seeds
 from cbo_suite.verify.submission import (
     Complaints,
@@ -23,7 +25,7 @@ from cbo_suite.verify.submission import (
 )
 from cbo_suite.verify.verdict import MISSING, Case, Verdict
 
-__all__ = ["Verdict", "mark_verified", "new_salt", "verify_file"]
+__all__ = ["Designs", "Verdict", "mark_verified", "new_salt", "verify_file"]
 
 
 def new_salt() -> str:
@@ -32,7 +34,13 @@ def new_salt() -> str:
 
 
 def verify_file(
-    path: Path, *, against: Path | None = None, rerun: int = 0, salt: str | None = None
+    path: Path,
+    *,
+    against: Path | None = None,
+    rerun: int = 0,
+    quick: bool = False,
+    salt: str | None = None,
+    designs: Designs | None = None,
 ) -> Verdict:
     """Verify one result file.
 
@@ -40,19 +48,20 @@ def verify_file(
         path: The file `<problem>/<optimizer>.jsonl`.
         against: Folder of published runs, which must not be overwritten.
         rerun: Number of seeds that are drawn and run again.
+        quick: Whether of an expensive problem only one run is replayed, which verifies nothing.
         salt: That of an earlier verdict, to repeat its draws; None for a new one.
+        designs: Initial designs that files verified together share; None for this file alone.
     """
     case = Case(Complaints(path), new_salt() if salt is None else salt)
     submission = read_submission(path, case.complaints)
     if submission is None:
         case.note("records", "")
         return case.verdict(row_name(path), 0, False, "")
-    kind = ", provisional" if submission.provisional else ""
-    case.note("records", f"{len(submission.rows)} runs of one version, seeds from 0 on{kind}")
+    case.note("records", _describe(submission))
     if against is not None:
         case.note("published", check_published(submission, against, case.complaints))
     if case.sound:
-        _replay(submission, case)
+        _replay(submission, case, Designs() if designs is None else designs, quick)
     if case.sound and rerun:
         rerun_seeds(submission, rerun, case)
     return case.verdict(
@@ -63,32 +72,59 @@ def verify_file(
     )
 
 
-def _replay(submission: Submission, case: Case) -> None:
+def _describe(submission: Submission) -> str:
+    """Say what a file holds, and what it lacks."""
+    kind = ", provisional" if submission.provisional else ""
+    lacks = submission.rows[0].record.lacks
+    old = f"; version 1 lacks {', '.join(lacks)}" if lacks else ""
+    return f"{len(submission.rows)} runs of one version, seeds from 0 on{kind}{old}"
+
+
+def _replay(submission: Submission, case: Case, designs: Designs, quick: bool) -> None:
     """Check points, values and digests against the problem, if it can be made here."""
+    rows, n_init = submission.rows, submission.rows[0].record.task.n_init
     try:
         problem = make_problem(submission.problem)
     except MISSING as reason:
         case.skip("replay", reason)
         return
-    check_points(submission, problem, case.complaints)
-    case.note("points", "inside the box, first the design of problem and seed")
+    if not replayable(row.record for row in rows):
+        case.skip("replay", "large runs of version 1 say too little: make them with this version")
+        return
+    places = list(range(len(rows)))
+    partial = quick and not getattr(problem, "cheap", True)
+    if partial:
+        places = [int(draw(submission, case.salt, "run").integers(len(rows)))]
+    check_points(submission, problem, designs, case.complaints)
+    case.note("points", "inside the space, first the design of problem and seed")
+    if case.sound:
+        drawn = check_samples(submission, case.complaints)
+        if any(not row.record.whole for row in rows):
+            case.note("sample", "every run opens what its block draws")
     if not case.sound:
         return
     case.flags += find_flags(submission, problem)
-    done = replay_file(submission, problem, case.salt, case.complaints)
-    total = sum(len(row.objective) for row in submission.rows)
+    known = designs.evaluated(problem, n_init, places)
+    scale = designs.scale(problem, n_init)
+    done = replay_file(submission, problem, known, scale, drawn, case.salt, case.complaints)
     if done is None:
         case.skip("replay", "no run has a point")
         return
-    case.note("replay", f"{len(done.points.x):,} of {total:,} evaluations again: {done.agreement}")
-    case.checked = case.sound
-    if case.sound:
-        count, obstacle = check_digests(submission, done, case.complaints)
-        if count or not case.sound:
-            others = f"; others: {obstacle}" if obstacle else ""
-            case.note("digest", f"{count} of {len(submission.rows)} computed again: equal{others}")
-        else:
-            case.skip("digest", obstacle)
+    total = sum(len(row.record.objectives) for row in rows)
+    case.replayed = len(done.row) / total
+    share = f"{len(done.row):,} of {total:,} evaluations again"
+    case.note("replay", f"{share}: {done.agreement}")
+    if not case.sound:
+        return
+    count, obstacle = check_digests(submission, done, case.complaints)
+    if count or not case.sound:
+        others = f"; others: {obstacle}" if obstacle else ""
+        case.note("digest", f"{count} of {len(rows)} computed again: equal{others}")
+    else:
+        case.skip("digest", obstacle)
+    if partial:
+        case.skip("other runs", "only one run of an expensive problem is replayed with --quick")
+    case.checked = not partial
 
 
 def mark_verified(path: Path, verdicts: Iterable[Verdict]) -> None:
@@ -98,5 +134,9 @@ def mark_verified(path: Path, verdicts: Iterable[Verdict]) -> None:
         RecordError: The file holds something else.
     """
     found = list(verdicts)
-    verified = {verdict.row: verdict.sha256 for verdict in found if verdict.status == "verified"}
+    verified = {
+        verdict.row: Mark(verdict.sha256, round(verdict.replayed, 4))
+        for verdict in found
+        if verdict.status == "verified"
+    }
     change_marks(path, verified, [verdict.row for verdict in found if verdict.status == "refused"])

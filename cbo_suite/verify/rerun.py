@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from cbo_suite.errors import InvalidTask, OptimizerFailed, UnknownId, UnsupportedTask
 from cbo_suite.harness import Factory, Run, Settings, execute
-from cbo_suite.harness.environment import describe_machine, describe_versions
+from cbo_suite.protocols import Array
+from cbo_suite.records import Record
 from cbo_suite.registry import make_problem, optimizer_factory
-from cbo_suite.verify.replay import draw, known_points
-from cbo_suite.verify.submission import Row, Submission, differing_version
+from cbo_suite.scoring.statistics import paired_wilcoxon
+from cbo_suite.verify.replay import draw
+from cbo_suite.verify.submission import Submission
 from cbo_suite.verify.verdict import MISSING, Case
+
+# Runs that do not come out the same are believed if there are this many of them, and a test at this
+# level does not see that the recorded ones end better. Runs that come out the same are no part of
+# it: a few forged ones could hide among them.
+LEAST_RERUNS = 8
+LEVEL = 0.01
+
+
+class Again(NamedTuple):
+    """A run that was made again.
+
+    Attributes:
+        record: What is on record.
+        run: What came of it now, None if it could not be run.
+        difference: Where it leaves the recorded one, None if it does not.
+    """
+
+    record: Record
+    run: Run | None
+    difference: str | None
 
 
 def rerun_seeds(submission: Submission, count: int, case: Case) -> None:
-    """Run some seeds again, if problem and optimizer can be made here."""
+    """Run some seeds again, if problem and optimizer can be made here.
+
+    Which ones, nobody can choose beforehand.
+    """
     try:
-        notes = _compare_again(submission, count, case)
-        case.note("rerun", ", ".join(notes))
+        factory = optimizer_factory(submission.optimizer)
+        rows = submission.rows
+        random = draw(submission, case.salt, "seeds")
+        seeds = random.choice(len(rows), size=min(count, len(rows)), replace=False)
+        again = [_run_again(rows[seed].record, factory) for seed in sorted(seeds.tolist())]
     except (UnknownId, *MISSING) as reason:
         absent = (
             f"{submission.optimizer} is not installed here: install its package, or leave out "
@@ -27,88 +56,101 @@ def rerun_seeds(submission: Submission, count: int, case: Case) -> None:
         )
         case.skip("rerun", absent if isinstance(reason, UnknownId) else reason)
         case.checked = False
+        return
+    for one in again:
+        # The digest alone proves nothing: it may be the right one beside points of another run.
+        if one.difference and one.run is not None and one.run.digest == one.record.digest:
+            line = rows[one.record.task.seed].line
+            case.complaints.add(line, "digest", f"run again, {one.difference}")
+    believed, text = _judge(again)
+    if believed or not case.sound:
+        case.note("rerun", text)
+    else:
+        case.skip("rerun", text)
+        case.checked = False
 
 
-def _compare_again(submission: Submission, count: int, case: Case) -> list[str]:
-    """Run some seeds again and compare; which ones, nobody can choose beforehand."""
-    factory = optimizer_factory(submission.optimizer)
-    random = draw(submission, case.salt, "seeds")
-    rows, complaints = submission.rows, case.complaints
-    seeds = sorted(random.choice(len(rows), size=min(count, len(rows)), replace=False).tolist())
-    machine = describe_machine()
-    notes = []
-    for row in (rows[seed] for seed in seeds):
-        try:
-            again = _run_again(row, factory)
-        except (InvalidTask, UnsupportedTask, OptimizerFailed) as reason:
-            complaints.add(row.line, "task", f"it cannot be run again: {reason}")
-            continue
-        # What the run has imported is known only after it.
-        other = differing_version(row.versions, describe_versions(factory))
-        difference = _first_difference(row, again)
-        if difference is None:
-            notes.append(f"seed {row.task.seed} identical")
-        elif again.digest == row.digest or (other is None and dict(row.machine) == machine):
-            complaints.add(row.line, "digest", f"run again, {difference}")
-        elif _in_range(again, rows):
-            where = other or "another machine"
-            notes.append(f"seed {row.task.seed} within the range of the runs (here: {where})")
-        else:
-            complaints.add(
-                row.line, "objective", "run again, it ends outside the range of all these runs"
-            )
-    return notes
+def _judge(again: list[Again]) -> tuple[bool, str]:
+    """Tell whether runs made again support the recorded ones, and why."""
+    different = [one for one in again if one.difference is not None]
+    same = [f"seed {one.record.task.seed}" for one in again if one.difference is None]
+    if not different:
+        return True, f"{', '.join(same)} identical"
+    first = different[0]
+    what = (
+        f"{len(same)} of {len(again)} identical (seed {first.record.task.seed}: {first.difference})"
+    )
+    pairs = [
+        (one.record, one.run)
+        for one in different
+        if one.run is not None and {one.record.status, one.run.status} == {"complete"}
+    ]
+    if len(pairs) < LEAST_RERUNS:
+        return False, (
+            f"{what}; {len(pairs)} complete runs that differ are too few for a test: at least "
+            f"{LEAST_RERUNS} are needed"
+        )
+    ranks = rank_outcomes(
+        np.array([_end(record.objectives, record.violations) for record, _ in pairs]),
+        np.array([_end(run.objective, run.evaluation.violation) for _, run in pairs]),
+    )
+    p_value = paired_wilcoxon(*ranks, alternative="less")
+    better = "better" if p_value <= LEVEL else "no better"
+    text = f"{what}; recorded runs end {better} than those made again, p = {p_value:.2g}"
+    return p_value > LEVEL, text
 
 
-def _run_again(row: Row, factory: Factory) -> Run:
+def _run_again(record: Record, factory: Factory) -> Again:
     """Run a task as recorded; a run that fails gives what it had until then.
 
     Raises:
-        OptimizerFailed: It has no evaluation, unlike the recorded one.
+        MissingExtra: The problem or the optimizer cannot be made here, nor with `MissingExecutable`
+            or `WrongExecutable`.
     """
+    task = record.task
     try:
-        problem = make_problem(row.task.problem)
-        return execute(row.task, problem, factory, Settings(options=row.options, registered=True))
+        problem = make_problem(task.problem)
+        settings = Settings(options=record.options, registered=True)
+        run: Run | None = execute(task, problem, factory, settings)
     except OptimizerFailed as failure:
         if isinstance(failure.__cause__, MISSING):
             raise failure.__cause__ from failure
-        failed: Run | None = failure.run
-        if failed is None or len(failed.x) < min(1, len(row.objective)):
-            raise
-        return failed
+        run = failure.run
+    except (InvalidTask, UnsupportedTask):
+        run = None
+    if run is None:
+        return Again(record, None, "it cannot be run again")
+    return Again(record, run, _first_difference(record, run))
 
 
-def _first_difference(row: Row, again: Run) -> str | None:
-    """Say where a run that was made again leaves the recorded one, None if it does not.
-
-    The digest alone proves nothing: it may be the right one beside points of another run.
-    """
-    n = min(len(row.objective), len(again.objective))
-    _, x, numbers = known_points(row)
-    x, numbers = x[numbers < n], numbers[numbers < n]
-    objective, now = row.objective[:n], again.objective[:n]
+def _first_difference(record: Record, again: Run) -> str | None:
+    """Say where a run that was made again leaves the recorded one, None if it does not."""
+    n = min(len(record.objectives), len(again.objective))
+    kept = record.kept < n
+    x, numbers = record.points[kept], record.kept[kept]
+    objective, now = record.objectives[:n], again.objective[:n]
     equal = (objective == now) | (np.isnan(objective) & np.isnan(now))
-    equal &= row.violation[:n] == again.evaluation.violation[:n]
+    equal &= record.violations[:n] == again.evaluation.violation[:n]
     if len(numbers):
         equal[numbers] &= (x == again.x[numbers]).all(axis=1)
     if not equal.all():
         return f"evaluation {int(np.argmin(equal))} is another one"
-    if len(again.objective) != len(row.objective):
-        return f"it has {len(again.objective)} evaluations instead of {len(row.objective)}"
-    return None if again.digest == row.digest else "its digest is another one"
+    if len(again.objective) != len(record.objectives):
+        return f"it has {len(again.objective)} evaluations instead of {len(record.objectives)}"
+    return None if again.digest == record.digest else "its digest is another one"
 
 
-def _in_range(again: Run, rows: Iterable[Row]) -> bool:
-    """Tell whether a run ends between the best and the worst of the recorded ones.
+def _end(objective: Array, violation: Array) -> tuple[float, float]:
+    """Return where a run ends: the least violation, and the least objective that goes with it."""
+    least = float(np.min(violation, initial=np.inf))
+    if least == np.inf:
+        return least, np.inf
+    return least, float(objective[violation == least].min())
 
-    A run without an evaluation ends nowhere.
-    """
-    if not len(again.x):
-        return False
-    ends = [
-        (float(row.violation[row.steps[-1]]), float(row.objective[row.steps[-1]]))
-        for row in rows
-        if len(row.steps)
-    ]
-    end = float(again.evaluation.violation[again.best_index]), again.best_objective
-    return bool(ends) and min(ends) <= end <= max(ends)
+
+def rank_outcomes(first: Array, second: Array) -> tuple[Array, Array]:
+    """Rank outcomes (violation, objective), shape `(n, 2)` each, together: 1 is the best."""
+    both = np.concatenate([first, second])
+    _, place = np.unique(both, axis=0, return_inverse=True)
+    ranks = rankdata(place.ravel())
+    return ranks[: len(first)], ranks[len(first) :]

@@ -15,22 +15,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from cbo_suite.errors import RecordError, UnknownId, printable
 from cbo_suite.harness.environment import LIBRARIES, SOURCE
-from cbo_suite.protocols import Array
-from cbo_suite.records import Record, decode_record
+from cbo_suite.records import BLOCK_SEEDS, MAX_LINE_BYTES, Record, decode_record
 from cbo_suite.registry import protocol_of
-from cbo_suite.tasks import Task
 
 MIN_SEEDS = 10
 FULL_SEEDS = 30
 MAX_SEEDS = 100
-MAX_FILE_BYTES = 64 * 2**20
-MAX_LINE_BYTES = 8 * 2**20
-# Every value of JSON but the first stands behind a comma, so this bounds what decoding takes.
-MAX_LINE_COMMAS = 500_000
+MAX_FILE_BYTES = 16 * 2**20
 MAX_OPTIONS_BYTES = 10_000
 MAX_NAME = 60
 
@@ -40,41 +34,17 @@ RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])")
 
 
 class Row(NamedTuple):
-    """One record, with its numbers as arrays.
+    """One line of a file.
 
     Attributes:
-        line: Its line in the file, counted from 1.
-        sha256: Digest of the bytes of that line.
-        task: What was run.
-        options: Options of the optimizer.
-        versions: Package name to version.
-        machine: Facts of the machine.
-        facts: Digests that pin the problem.
-        digest: Fingerprint of all points and values.
-        batches: Sizes of the batches, None if they are regular.
-        objective: Objective values, shape `(n,)`.
-        violation: Total violations, shape `(n,)`.
-        x: All points, shape `(n, d)`, None if they were left out.
-        steps: Numbers of the improvements, shape `(k,)`.
-        step_x: Their points, shape `(k, d)`.
-        step_constraints: Their constraint values, shape `(k, m)`.
+        line: Its number, counted from 1.
+        sha256: Digest of its bytes.
+        record: What it says.
     """
 
     line: int
     sha256: str
-    task: Task
-    options: Mapping[str, object]
-    versions: Mapping[str, str]
-    machine: Mapping[str, str]
-    facts: Mapping[str, str]
-    digest: str
-    batches: Sequence[int] | None
-    objective: Array
-    violation: Array
-    x: Array | None
-    steps: np.ndarray[tuple[int], np.dtype[np.intp]]
-    step_x: Array
-    step_constraints: Array
+    record: Record
 
 
 class Complaints:
@@ -138,7 +108,7 @@ def read_submission(path: Path, complaints: Complaints) -> Submission | None:
             record = _decode(line, number, complaints)
             if record is not None:
                 _check_record(record, number, names, complaints)
-                rows.append(_row(record, number, hashlib.sha256(line).hexdigest()))
+                rows.append(Row(number, hashlib.sha256(line).hexdigest(), record))
         if complaints.texts:
             # What follows a broken line means nothing, and may be there to exhaust the reader.
             break
@@ -209,48 +179,14 @@ def _lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
 
 
 def _decode(line: bytes, number: int, complaints: Complaints) -> Record | None:
-    """Decode a line that is not too large and ends as a line does."""
-    if len(line) > MAX_LINE_BYTES:
-        complaints.add(number, "line", f"more than {MAX_LINE_BYTES} bytes")
-    elif line.count(b",") > MAX_LINE_COMMAS:
-        complaints.add(number, "line", f"more than {MAX_LINE_COMMAS} values")
-    elif not line.endswith(b"\n"):
-        complaints.add(number, "line", "it does not end with a newline: the file was cut off")
-    else:
-        try:
-            return decode_record(line, f"line {number}")
-        except RecordError as error:
-            _, _, text = str(error).partition(", field ")
-            field, _, reason = text.partition(": ")
-            complaints.add(number, field, reason)
+    """Decode a line, or complain."""
+    try:
+        return decode_record(line, f"line {number}")
+    except RecordError as error:
+        _, _, text = str(error).partition(", field ")
+        field, _, reason = text.partition(": ")
+        complaints.add(number, field, reason)
     return None
-
-
-def _row(record: Record, number: int, sha256: str) -> Row:
-    """Turn the lists of a record into arrays, which take a quarter of the memory."""
-    steps = record.improvements
-    return Row(
-        number,
-        sha256,
-        record.task,
-        record.options,
-        record.versions,
-        record.machine,
-        record.facts,
-        record.digest,
-        record.batches,
-        record.objectives,
-        record.violations,
-        record.x,
-        np.array([step.index for step in steps], dtype=np.intp),
-        _matrix([step.x for step in steps]),
-        _matrix([step.constraints for step in steps]),
-    )
-
-
-def _matrix(rows: list[list[float]]) -> Array:
-    """Make an array of rows of equal length, shape `(k, l)`; of no rows, shape `(0, 0)`."""
-    return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _check_record(
@@ -282,14 +218,14 @@ def _check_record(
 
 def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
     """Check what the records must be together: seeds 0 to n - 1, each once, of one version."""
-    seeds = [row.task.seed for row in rows]
+    seeds = [row.record.task.seed for row in rows]
     for place, row in enumerate(rows):
-        if row.task.seed != place:
-            kind = "is there twice" if row.task.seed in seeds[:place] else "stands there"
+        if seeds[place] != place:
+            kind = "is there twice" if seeds[place] in seeds[:place] else "stands there"
             complaints.add(
                 row.line,
                 "task.seed",
-                f"seed {row.task.seed} {kind}, expected seed {place}: every seed from 0 on, in "
+                f"seed {seeds[place]} {kind}, expected seed {place}: every seed from 0 on, in "
                 "order, each once",
             )
             break
@@ -297,24 +233,36 @@ def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:
         complaints.add(
             len(rows), "task.seed", f"{len(rows)} runs, at least {MIN_SEEDS} seeds are needed"
         )
+    elif len(rows) % BLOCK_SEEDS and rows[0].record.schema == 2:
+        complaints.add(
+            len(rows),
+            "task.seed",
+            f"{len(rows)} runs: rows consist of whole blocks of {BLOCK_SEEDS} seeds",
+        )
     seen: dict[str, int] = {}
     for row in rows:
         # Runs that failed before their first evaluation are alike, and honest.
-        if row.digest in seen and len(row.objective):
-            complaints.add(row.line, "digest", f"the same run as line {seen[row.digest]}")
+        if row.record.digest in seen and len(row.record.objectives):
+            line = seen[row.record.digest]
+            complaints.add(row.line, "digest", f"the same run as line {line}")
             break
-        seen[row.digest] = row.line
+        seen[row.record.digest] = row.line
+    _check_likeness(rows, complaints)
+
+
+def _check_likeness(rows: Sequence[Row], complaints: Complaints) -> None:
+    """Check that all runs are of one version and one setting."""
     versions: dict[str, str] = {}
     for row in rows:
-        different = differing_version(versions or row.versions, row.versions)
+        different = differing_version(versions or row.record.versions, row.record.versions)
         if different is not None:
             complaints.add(row.line, "versions", f"{different}, unlike a line above: one version")
-            break
-        versions |= row.versions
-        if row.options != rows[0].options or row.facts != rows[0].facts:
-            field = "options" if row.options != rows[0].options else "facts"
-            complaints.add(row.line, field, "it differs from line 1: one setting for all runs")
-            break
+            return
+        versions |= row.record.versions
+        for field in ("schema", "options", "facts"):
+            if getattr(row.record, field) != getattr(rows[0].record, field):
+                complaints.add(row.line, field, "it differs from line 1: one setting for all runs")
+                return
 
 
 def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
@@ -365,7 +313,7 @@ def check_published(submission: Submission, folder: Path, complaints: Complaints
         if complaints.texts:
             break
     more = len(rows) - len(published)
-    if more > 0 and SOURCE not in rows[0].versions:
+    if more > 0 and SOURCE not in rows[0].record.versions:
         why = "new runs name the code that made them: run them with this version of cbo-suite"
         if published:
             why = "the published runs do not say which code made them: more seeds cannot be added"

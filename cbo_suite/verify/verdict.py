@@ -28,6 +28,7 @@ class Verdict(NamedTuple):
         findings: What each check found; after one that failed there are no others.
         complaints: What is wrong: file, line, field, reason.
         flags: What is not wrong but worth a look.
+        replayed: Share of the evaluations that were made again.
     """
 
     file: str
@@ -40,6 +41,7 @@ class Verdict(NamedTuple):
     findings: list[Finding]
     complaints: list[str]
     flags: list[str]
+    replayed: float
 
 
 class Case:
@@ -51,6 +53,7 @@ class Case:
         self.findings: list[Finding] = []
         self.flags: list[str] = []
         self.checked = False
+        self.replayed = 0.0
 
     @property
     def sound(self) -> bool:
@@ -82,4 +85,5 @@ class Case:
             self.findings,
             self.complaints.texts,
             self.flags,
+            self.replayed,
         )

@@ -319,7 +319,7 @@ def test_a_run_that_could_not_write_its_end_is_a_failed_record(
     if written:
         record = read_folder(tmp_path)[-1]
         assert (record.status, record.error) == ("failed", f"{status}: it took too long")
-        assert len(record.objective) == 12
+        assert len(record.objectives) == 12
 
 
 def test_limits_and_settings_reach_the_engine(tmp_path: Path) -> None:

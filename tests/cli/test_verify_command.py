@@ -19,14 +19,14 @@ from cbo_suite.errors import MissingExtra, OptimizerFailed, RecordError
 from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.records import Record
 from cbo_suite.verify import Verdict, mark_verified, verify_file
-from tests.submissions.honest import put, renamed, run_records
+from tests.submissions.honest import failed_at_once, put, renamed, run_records
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
-    """Twelve honest runs on the toy problem."""
+    """Twenty honest runs on the toy problem."""
     folder = tmp_path_factory.mktemp("journals")
-    return run_records(folder, "toy-2d-v1", "random-search", range(12))
+    return run_records(folder, "toy-2d-v1", "random-search", range(20))
 
 
 def test_published_rows_are_extended_but_never_overwritten(
@@ -38,7 +38,7 @@ def test_published_rows_are_extended_but_never_overwritten(
     path = put(tmp_path / "new", records)
     verdict = verify_file(path, against=published)
     assert verdict.status == "verified"
-    assert verdict.findings[1][:3] == ("published", "ok", "2 runs more than published")
+    assert verdict.findings[1][:3] == ("published", "ok", "10 runs more than published")
     assert verify_file(path, against=tmp_path).findings[1].detail == "a new row"
     put(published, [*records[:9], msgspec.structs.replace(records[9], digest="0" * 64)])
     (complaint,) = verify_file(path, against=published).complaints
@@ -57,7 +57,7 @@ CHANGES: dict[str, object] = {
     "options": {"scale": 2},
     "versions": {"cbo-suite": "0.0.1"},
     "machine": {"system": "other"},
-    "facts": {"box": "0" * 64},
+    "facts": {"space": "0" * 64},
     "status": "failed",
     "error": "it broke",
     "seconds_optimizer": 1e6,
@@ -86,16 +86,16 @@ def a_digit_off(record: Record) -> Record:
     """Change a value by a unit in its last place, which the replay has to allow."""
     steps = {step.index for step in record.improvements}
     number = next(i for i in range(20, 100) if i not in steps)
-    objective = list(record.objective)
-    objective[number] = float(np.nextafter(float(objective[number]), np.inf))
-    return msgspec.structs.replace(record, objective=objective)
+    objectives = record.objectives.copy()
+    objectives[number] = np.nextafter(objectives[number], np.inf)
+    return msgspec.structs.replace(record, objectives=objectives)
 
 
 def test_published_results_are_not_replaced_under_their_digests(
     records: list[Record], tmp_path: Path
 ) -> None:
     """Runs of another method with the published digests, each with a value a last digit off."""
-    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(20))
     forged = [
         msgspec.structs.replace(a_digit_off(other), digest=record.digest)
         for other, record in zip(renamed(others, "random-search"), records, strict=True)
@@ -134,64 +134,96 @@ def test_new_runs_say_which_code_made_them(records: list[Record], tmp_path: Path
 
 def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Path) -> None:
     """Runs of another optimizer pass the replay; running them again shows it."""
-    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(10))
-    claimed = renamed(others, "random-search")
+    claimed = renamed(run_records(tmp_path, "toy-2d-v1", "cobyla", range(20)), "random-search")
     path = put(tmp_path / "runs", claimed)
     assert verify_file(path).status == "verified"
-    verdict = verify_file(path, rerun=3)
-    assert verdict.status == "refused"
-    assert "field digest: run again, evaluation 10 is another one" in verdict.complaints[0]
+    few = verify_file(path, rerun=3)
+    assert (few.status, few.complaints) == ("unverified", [])
+    assert few.findings[-1][:2] == ("rerun", "skipped")
+    assert "0 of 3 identical" in few.findings[-1].detail
+    assert "3 complete runs that differ are too few for a test" in few.findings[-1].detail
+    many = verify_file(path, rerun=20)
+    assert many.status == "unverified"
+    assert "recorded runs end better than those made again, p = " in many.findings[-1].detail
+
+
+def test_runs_that_end_no_better_than_those_made_again_are_believed(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Another machine may lead a search elsewhere; what the file says of machines plays no role."""
+    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(20))
+    claimed = renamed(others, "random-search")
+    for text in ("this one", "another one"):
+        told = [msgspec.structs.replace(r, machine={"system": text}) for r in claimed]
+        verdict = verify_file(put(tmp_path / text, told), rerun=20)
+        assert (verdict.status, verdict.complaints) == ("verified", [])
+        assert "0 of 20 identical" in verdict.findings[-1].detail
+        assert "recorded runs end no better than those made again" in verdict.findings[-1].detail
+
+
+def test_a_few_chosen_runs_do_not_hide_among_honest_ones(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """Runs that come out the same are no evidence for those that do not."""
+    better = renamed(run_records(tmp_path, "toy-2d-v1", "cobyla", range(7)), "random-search")
+    verdict = verify_file(put(tmp_path / "runs", [*better, *records[7:]]), rerun=20)
+    assert verdict.status == "unverified"
+    assert (
+        "13 of 20 identical (seed 0: evaluation 10 is another one)" in verdict.findings[-1].detail
+    )
+    assert "7 complete runs that differ are too few" in verdict.findings[-1].detail
+
+
+def test_failed_runs_have_no_part_in_the_test(records: list[Record], tmp_path: Path) -> None:
+    """A run that failed cannot widen what passes for the same."""
+    better = renamed(run_records(tmp_path, "toy-2d-v1", "cobyla", range(20)), "random-search")
+    claimed = [*better[:15], *(failed_at_once(record) for record in records[15:])]
+    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=20)
+    assert verdict.status == "unverified"
+    assert "recorded runs end better than those made again" in verdict.findings[-1].detail
 
 
 def test_the_right_digest_beside_other_points_is_found(
     records: list[Record], tmp_path: Path
 ) -> None:
     """Running again compares values: everybody can compute the digest of an honest run."""
-    others = renamed(run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12)), "random-search")
+    others = renamed(run_records(tmp_path, "toy-2d-v1", "sobol-search", range(20)), "random-search")
     claimed = [
         msgspec.structs.replace(a_digit_off(other), digest=record.digest, machine={"system": "x"})
         for other, record in zip(others, records, strict=True)
     ]
     path = put(tmp_path / "runs", claimed)
     assert verify_file(path).status == "verified"
-    found = verify_file(path, rerun=12).complaints
-    assert len(found) == 12
+    found = verify_file(path, rerun=20).complaints
+    assert len(found) == 20
     assert "line 1, field digest: run again, evaluation 10 is another one" in found[0]
 
 
 def test_options_that_the_optimizer_does_not_have_are_found(
     records: list[Record], tmp_path: Path
 ) -> None:
-    """A run that has no evaluation when it is made again is refused, not a crash."""
+    """A run that has no evaluation when it is made again is not verified, and no crash."""
     claimed = [msgspec.structs.replace(record, options={"nonexistent": 1}) for record in records]
     path = put(tmp_path, claimed)
     done = CliRunner().invoke(main, ["verify", str(path), "--rerun", "1"])
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
-    assert re.search(
-        r"random-search\.jsonl, line \d+, field task: it cannot be run again: random-search failed "
-        "in the constructor: TypeError: .*nonexistent",
-        done.stderr,
-    )
+    assert "0 of 1 identical" in done.stdout
+    assert "0 verified, 1 unverified, 0 refused" in done.stdout
 
 
 def test_runs_that_failed_at_once_are_run_again(records: list[Record], tmp_path: Path) -> None:
-    """They fail again; where that is not how it went, they are refused."""
-    nothing = {"objective": [], "violation": [], "feasible": "", "improvements": [], "points": ""}
-    empty = hashlib.sha256().hexdigest()
-    failed = [
-        msgspec.structs.replace(r, status="failed", error="it broke", digest=empty, **nothing)
-        for r in records
+    """They fail again; where that is not how it went, they are not verified."""
+    failed = [*records[:15], *(failed_at_once(record) for record in records[15:])]
+    verdict = verify_file(put(tmp_path, failed), rerun=20)
+    assert verdict.status == "unverified"
+    expected = "15 of 20 identical (seed 15: it has 100 evaluations instead of 0)"
+    assert expected in verdict.findings[-1].detail
+    broken = [
+        msgspec.structs.replace(failed_at_once(r), options={"nonexistent": 1}) for r in records
     ]
-    verdict = verify_file(put(tmp_path, failed), rerun=12)
-    assert len(verdict.complaints) == 12
-    assert (
-        "line 1, field digest: run again, it has 100 evaluations instead of 0"
-        in (verdict.complaints[0])
-    )
-    broken = [msgspec.structs.replace(r, options={"nonexistent": 1}) for r in failed]
-    verdict = verify_file(put(tmp_path, broken), rerun=12)
+    verdict = verify_file(put(tmp_path, broken), rerun=20)
     assert verdict.complaints == []
-    assert verdict.findings[-1].detail.count("identical") == 12
+    assert verdict.findings[-1].detail.endswith("seed 19 identical")
 
 
 def test_an_optimizer_that_declines_the_problem_did_not_run_it(
@@ -199,24 +231,9 @@ def test_an_optimizer_that_declines_the_problem_did_not_run_it(
 ) -> None:
     """Its limits say that there can be no such run."""
     monkeypatch.setattr(RandomSearch, "max_dim", 1, raising=False)
-    (complaint,) = verify_file(put(tmp_path, records), rerun=1).complaints
-    assert "field task: it cannot be run again: random-search cannot run toy-2d-v1" in complaint
-
-
-def test_on_another_machine_the_outcome_counts(
-    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If versions differ the runs may, as long as they end among the recorded ones."""
-    monkeypatch.setattr("cbo_suite.verify.rerun.describe_machine", lambda: {"system": "other"})
-    others = run_records(tmp_path, "toy-2d-v1", "sobol-search", range(12))
-    claimed = renamed(others, "random-search")
-    verdict = verify_file(put(tmp_path / "runs", claimed), rerun=12)
-    outcomes = {record.improvements[-1].objective for record in others}
-    worst, best = max(outcomes), min(outcomes)
-    outside = [r for r in records if not best <= r.improvements[-1].objective <= worst]
-    assert len(verdict.complaints) == len(outside)
-    detail = verdict.findings[-1].detail
-    assert outside or detail.count("within the range of the runs (here: another machine)") == 12
+    verdict = verify_file(put(tmp_path, records), rerun=1)
+    assert verdict.status == "unverified"
+    assert "it cannot be run again" in verdict.findings[-1].detail
 
 
 def test_what_cannot_be_run_again_is_not_verified(
@@ -254,7 +271,7 @@ def test_who_writes_a_file_cannot_choose_what_is_run_again(
     """The same file is drawn from anew each time, and again as before with the printed salt."""
     path = put(tmp_path, records)
     drawn = {verify_file(path, rerun=1).findings[-1].detail for _ in range(20)}
-    # One seed in twelve: that all twenty draws are the same has a chance of 12 ** -19.
+    # One seed in twenty: that all twenty draws are the same has a chance of 20 ** -19.
     assert len(drawn) > 1
     command = ["verify", str(path), "--rerun", "2"]
     first = CliRunner().invoke(main, command).stdout
@@ -280,20 +297,21 @@ def test_a_campaign_folder_is_sent_to_export(records: list[Record], tmp_path: Pa
 def test_verified_rows_are_marked(records: list[Record], tmp_path: Path) -> None:
     """The file maps rows to digests, in a fixed order; what is refused loses its mark."""
     path, marks = put(tmp_path / "runs", records), tmp_path / "verified.json"
-    marks.write_text('{"a-v1/b": "c"}')
+    other = {"a-v1/b": {"replayed": 0.5, "sha256": "c"}}
+    marks.write_text(json.dumps(other))
     done = CliRunner().invoke(main, ["verify", str(tmp_path / "runs"), "--mark", str(marks)])
     assert done.exit_code == 0, done.output
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert json.loads(marks.read_text()) == {"a-v1/b": "c", "toy-2d-v1/random-search": digest}
+    mark = {"replayed": 1.0, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert json.loads(marks.read_text()) == other | {"toy-2d-v1/random-search": mark}
     verdict = verify_file(path)
     mark_verified(marks, [verdict._replace(status="unverified")])
     assert "toy-2d-v1/random-search" in json.loads(marks.read_text())
     mark_verified(marks, [verdict._replace(status="refused")])
-    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    assert json.loads(marks.read_text()) == other
     mark_verified(marks, [verdict])
     path.write_bytes(path.read_bytes()[:-3000])
     mark_verified(marks, [verify_file(path), verify_file(tmp_path / "nowhere" / "b.jsonl")])
-    assert json.loads(marks.read_text()) == {"a-v1/b": "c"}
+    assert json.loads(marks.read_text()) == other
     marks.write_text("[]")
     with pytest.raises(RecordError, match=r"verified\.json, field line: Expected `object`"):
         mark_verified(marks, [])

@@ -24,7 +24,7 @@ from cbo_suite.leaderboard.markdown_page import (
     ranked_rows,
     variant_rows,
 )
-from cbo_suite.leaderboard.marks import read_verified
+from cbo_suite.leaderboard.marks import Mark, read_marks, read_verified
 from cbo_suite.records import write_records
 from cbo_suite.scoring.board import decode_board
 from cbo_suite.scoring.overall import make_board
@@ -102,9 +102,11 @@ def test_check_fails_on_a_difference(runs: Path) -> None:
 def test_only_the_file_that_was_verified_has_the_badge(runs: Path) -> None:
     """One byte more, and the badge is gone."""
     path = runs / TOY / "scbo.jsonl"
-    notes = {f"{TOY}/scbo": hashlib.sha256(path.read_bytes()).hexdigest()}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    notes = {f"{TOY}/scbo": {"sha256": digest, "replayed": 0.25}}
     (runs.parent / "verified.json").write_text(json.dumps(notes))
     assert read_verified(runs) == {f"{TOY}/scbo": True, f"{TOY}/random-search": False}
+    assert read_marks(runs)[f"{TOY}/scbo"] == Mark(digest, 0.25)
     small = build_board(runs).tracks[0]
     assert {row.optimizer: row.verified for row in small.partial} == {
         "scbo": True,
@@ -118,7 +120,7 @@ def test_only_the_file_that_was_verified_has_the_badge(runs: Path) -> None:
 def test_damaged_notes_are_an_error_that_names_the_file(runs: Path) -> None:
     """Not a badge for nobody."""
     (runs.parent / "verified.json").write_text("[1")
-    with pytest.raises(RecordError, match=r"verified\.json: .*write it anew with `cbo verify`"):
+    with pytest.raises(RecordError, match=r"verified\.json, field line: .*write it anew with"):
         read_verified(runs)
     failed = build(runs)
     assert failed.exit_code == 1

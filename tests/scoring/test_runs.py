@@ -43,7 +43,9 @@ def test_the_trace_is_the_least_feasible_value_so_far() -> None:
 def test_values_that_are_not_finite_never_count() -> None:
     """Neither as a trace nor as the default value."""
     record = msgspec.structs.replace(
-        make([None, None, 4.0]), objective=["-inf", "nan", 4.0], violation=["inf", "inf", 0.0]
+        make([None, None, 4.0]),
+        objectives=np.array([-np.inf, np.nan, 4.0]),
+        violations=np.array([np.inf, np.inf, 0.0]),
     )
     assert np.array_equal(best_so_far(record), [NAN, NAN, 4.0], equal_nan=True)
     assert default_value([record], "all_evals") == 4.0
@@ -52,7 +54,7 @@ def test_values_that_are_not_finite_never_count() -> None:
 def test_the_tolerance_of_the_reference_is_kept() -> None:
     """A violation up to the tolerance is feasible, in the trace and in every score."""
     record = msgspec.structs.replace(
-        make([3.0, 2.0, 1.0, 4.0]), violation=[0.0, 1e-8, 1e-7, 0.0], feasible="1001"
+        make([3.0, 2.0, 1.0, 4.0]), violations=np.array([0.0, 1e-8, 1e-7, 0.0])
     )
     assert best_so_far(record).tolist() == [3.0, 3.0, 3.0, 3.0]
     assert best_so_far(record, tolerance=1e-8).tolist() == [3.0, 2.0, 2.0, 2.0]
@@ -76,7 +78,7 @@ def test_mean_and_standard_error_at_every_evaluation() -> None:
 def test_the_scopes_of_the_default_value() -> None:
     """The largest of feasible evaluations, of all evaluations, or of the ends of the runs."""
     runs = [make([8.0, None, 3.0]), make([None, 5.0, 4.0]), make([None, None, None])]
-    runs[2] = msgspec.structs.replace(runs[2], objective=[11.0, -2.0, "nan"])
+    runs[2] = msgspec.structs.replace(runs[2], objectives=np.array([11.0, -2.0, np.nan]))
     assert default_value(runs) == default_value(runs, "feasible") == 8.0
     assert default_value(runs, "all_evals") == 11.0
     assert default_value(runs, "final_best") == 4.0

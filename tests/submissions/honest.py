@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,25 +16,31 @@ from cbo_suite.harness import Factory
 from cbo_suite.harness.design import initial_design
 from cbo_suite.harness.environment import SOURCE
 from cbo_suite.harness.identity import identify_target
-from cbo_suite.journal import read_journal, to_json_numbers
+from cbo_suite.journal import Contents, read_journal
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
-    Improvement,
+    MAX_POINT_NUMBERS,
     Record,
-    encode_points,
+    Sample,
     improvements,
     make_record,
+    seal_blocks,
     write_records,
 )
+from cbo_suite.records.blocks import draw_block
+from cbo_suite.records.tree import compute_root, hash_leaves, make_path
 from cbo_suite.registry import protocol_of
 from cbo_suite.tasks import Task
+
+# The points of a run and their values.
+Values = tuple[np.ndarray, Evaluation]
 
 
 def run_records(
     folder: Path, problem: str, optimizer: str | Factory, seeds: Iterable[int]
 ) -> list[Record]:
-    """Run some seeds at the problem's protocol and return their records."""
-    records = []
+    """Run some seeds at the protocol of the problem and return their records, sealed."""
+    journals: dict[Task, Contents] = {}
     with pytest.MonkeyPatch.context() as patch:
         # That journals survive a crash is tested elsewhere; waiting for the disk takes long.
         patch.setattr(os, "fsync", lambda file: None)
@@ -43,8 +50,24 @@ def run_records(
             cbo.run(problem, optimizer, seed=seed, journal=journal)
             contents = read_journal(journal)
             assert contents is not None
-            records.append(make_record(contents))
-    return records
+            journals[contents.header.task] = contents
+    return seal_blocks([make_record(contents) for contents in journals.values()], journals.get)
+
+
+def sealed(records: Sequence[Record], values: Mapping[int, Values]) -> list[Record]:
+    """Give the records of one block the samples that it draws, from what each seed evaluated.
+
+    That may be anything: a record is only as true as what it is made of.
+    """
+    found = []
+    for record, drawn in zip(records, draw_block(records), strict=True):
+        x, evaluation = values[record.task.seed]
+        assert record.statuses is not None
+        leaves = hash_leaves(range(len(x)), x, evaluation, record.statuses)
+        path = make_path(leaves, drawn.tolist()) if len(drawn) else b""
+        sample = Sample(x[drawn], evaluation.constraints[drawn], path)
+        found.append(msgspec.structs.replace(record, sample=sample))
+    return found
 
 
 def put(folder: Path, records: Sequence[Record]) -> Path:
@@ -56,29 +79,43 @@ def put(folder: Path, records: Sequence[Record]) -> Path:
 
 
 def condensed(
-    task: Task, x: np.ndarray, evaluation: Evaluation, digest: str, like: Record
+    task: Task, x: np.ndarray, evaluation: Evaluation, digest: str, like: Record, lost: str = "n"
 ) -> Record:
-    """Make the record of a run that saw these points and values; the rest is as in another."""
-    violation = evaluation.violation
+    """Make the record of a run that saw these points and values; the rest is as in another.
+
+    What is not finite has the status `lost`.
+    """
+    violations = evaluation.violation
     space = cbo.make_problem(task.problem).space if task.problem != "mopta08-124d-v1" else None
+    letters = "".join("o" if np.isfinite(violation) else lost for violation in violations)
+    root = compute_root(hash_leaves(range(len(x)), x, evaluation, letters)).hex()
     return msgspec.structs.replace(
         like,
         task=task,
         facts={"space": space.digest if space is not None else "0" * 64},
-        objective=to_json_numbers(evaluation.objective),
-        violation=to_json_numbers(violation),
-        feasible="".join("1" if v == 0 else "0" for v in violation),
-        improvements=[
-            Improvement(
-                i,
-                x[i].tolist(),
-                float(evaluation.objective[i]),
-                evaluation.constraints[i].tolist(),
-            )
-            for i in improvements(evaluation)
-        ],
-        points=encode_points(x),
+        dim=x.shape[1],
+        num_constraints=evaluation.constraints.shape[1],
+        objectives=evaluation.objective,
+        violations=violations,
+        statuses=letters,
+        points=x if x.size <= MAX_POINT_NUMBERS else x[improvements(evaluation)],
         digest=digest,
+        root=root,
+    )
+
+
+def failed_at_once(record: Record) -> Record:
+    """Return the record of a run that failed before its first evaluation."""
+    return msgspec.structs.replace(
+        record,
+        status="failed",
+        error="it broke",
+        objectives=np.empty(0),
+        violations=np.empty(0),
+        statuses="",
+        points=np.empty((0, record.dim)),
+        digest=hashlib.sha256().hexdigest(),
+        root=hashlib.sha256().hexdigest(),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -12,11 +11,12 @@ import cbo_suite as cbo
 from cbo_suite.harness.design import initial_design
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record
+from cbo_suite.records.blocks import draw_block
 from cbo_suite.registry import protocol_of
 from cbo_suite.scoring.references import load_references
 from cbo_suite.tasks import Task
 from cbo_suite.verify import verify_file
-from tests.submissions.honest import condensed, put, run_records
+from tests.submissions.honest import condensed, put, run_records, sealed
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,11 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     return run_records(folder, "toy-2d-v1", "random-search", range(10))
 
 
+LIE = 4321
+
+
 def rover_runs(value: float, like: Record) -> list[Record]:
-    """Make runs that find a feasible point, and then claim a feasible value at no known point."""
+    """Make large runs that are true but for a feasible value of which no sample knows."""
     name = "rover-60d-v1"
     problem, protocol, reference = (
         cbo.make_problem(name),
@@ -35,20 +38,22 @@ def rover_runs(value: float, like: Record) -> list[Record]:
         load_references()[name],
     )
     assert reference.worst_x is not None
-    runs = []
+    rest = protocol.budget - protocol.n_init
+    worst = problem.evaluate(np.array([reference.worst_x]))
+    runs, known = [], {}
     for seed in range(10):
         design = initial_design(name, problem.space, protocol.n_init, seed)
-        true = problem.evaluate(np.concatenate([design, [reference.worst_x]]))
-        rest = protocol.budget - len(true.objective)
+        true = problem.evaluate(design)
         values = Evaluation(
-            np.concatenate([true.objective, np.full(rest, value)]),
-            np.concatenate([true.constraints, np.full((rest, true.constraints.shape[1]), -1.0)]),
+            np.concatenate([true.objective, np.repeat(worst.objective, rest)]),
+            np.concatenate([true.constraints, np.repeat(worst.constraints, rest, axis=0)]),
         )
-        x = np.concatenate([design, np.tile(reference.worst_x, (rest + 1, 1))])
+        values.objective[LIE] = value
+        known[seed] = np.concatenate([design, np.tile(reference.worst_x, (rest, 1))]), values
         task = Task(name, "my-search", *protocol, seed)
-        run = condensed(task, x, values, f"{seed:064x}", like)
-        runs.append(msgspec.structs.replace(run, points=None))
-    return runs
+        runs.append(condensed(task, *known[seed], f"{seed:064x}", like))
+    assert not any(LIE in drawn for drawn in draw_block(runs))
+    return sealed(runs, known)
 
 
 def test_no_value_beyond_the_worst_is_believed(records: list[Record], tmp_path: Path) -> None:
@@ -60,7 +65,7 @@ def test_no_value_beyond_the_worst_is_believed(records: list[Record], tmp_path: 
         verdict = verify_file(put(tmp_path, rover_runs(value, records[0])))
         assert verdict.status == "refused"
         (complaint,) = verdict.complaints
-        place = "my-search.jsonl, line 1, field objective: evaluation 101"
+        place = f"my-search.jsonl, line 1, field objective: evaluation {LIE}"
         assert f"{place} is feasible with {value}" in complaint
         assert f"no feasible value above {worst} is known" in complaint
 
