@@ -124,12 +124,20 @@ class JournalError(CboError, ValueError):
     """A journal cannot be read, belongs to another task or does not replay."""
 
 
+class JournalDamaged(JournalError):
+    """A journal is not as it was written: bits changed, or lines were lost, doubled or moved."""
+
+
 class JournalLocked(CboError, RuntimeError):
     """Another process writes this journal."""
 
 
 class JournalNotWritten(CboError, OSError):
     """A journal cannot be created or extended; what it held is intact."""
+
+
+class JournalTakenOver(CboError, RuntimeError):
+    """Another process goes on with this journal: this one stops, and changes nothing more."""
 
 
 class StoreNotWritten(CboError, OSError):

@@ -1,10 +1,19 @@
-"""Files that are whole or not there: what a crash leaves behind is the old or the new."""
+"""Files that are whole or not there after a crash, and locks that their holder cannot outlive."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock
+    fcntl = None  # type: ignore[assignment]
+
+# What a file system says that knows no locks, such as some network disks.
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -35,3 +44,28 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock_file(handle: int, *, wait: bool) -> bool:
+    """Lock an open file against other processes until it is closed or its holder dies.
+
+    Args:
+        handle: The open file.
+        wait: Whether to wait for another holder.
+
+    Returns:
+        Whether it is locked: not where the file system knows no locks.
+
+    Raises:
+        BlockingIOError: Another process holds the lock, and there was no waiting for it.
+        OSError: The lock failed otherwise.
+    """
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return False
+        raise
+    return True

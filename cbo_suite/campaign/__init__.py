@@ -18,7 +18,16 @@ import msgspec
 from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.durations import Estimator
 from cbo_suite.campaign.store import Store
-from cbo_suite.engines import Engine, EngineOptions, Event, Job, Limits, Outcome, make_engine
+from cbo_suite.engines import (
+    Engine,
+    EngineOptions,
+    Event,
+    Job,
+    Limits,
+    Outcome,
+    Progress,
+    make_engine,
+)
 from cbo_suite.errors import StoreNotWritten
 from cbo_suite.tasks import Task
 
@@ -37,6 +46,7 @@ class Campaign:
         done: Tasks that are complete.
         skipped: Tasks that their optimizer cannot handle, and why.
         failed: Tasks that failed, now or earlier, and why.
+        damaged: Tasks whose journal is not as it was written, and what is wrong.
         running: What this campaign has under way.
         waiting: Tasks that are neither done nor under way here, in the order of the plan.
         elsewhere: Number of those that others have under way, as far as known.
@@ -50,6 +60,7 @@ class Campaign:
         limits: Limits | None = None,
         settings: Mapping[str, Any] | None = None,
         retry_failed: bool = False,
+        retry_damaged: bool = False,
     ) -> None:
         """Look at what is done; nothing is written.
 
@@ -59,6 +70,7 @@ class Campaign:
             limits: What a run may use.
             settings: Fields of `cbo_suite.harness.Settings` beside journal and callback.
             retry_failed: Whether tasks that failed or were skipped earlier are tried again.
+            retry_damaged: Whether damaged journals are set aside and their tasks run anew.
 
         Raises:
             InvalidTask: The folder holds a run of another task in the place of one of these.
@@ -69,11 +81,13 @@ class Campaign:
         self.done: set[Task] = set()
         self.skipped: dict[Task, str] = {}
         self.failed: dict[Task, str] = {}
+        self.damaged: dict[Task, str] = {}
         self.running: dict[Task, float] = {}
         self.waiting: dict[Task, None] = {}
         self.elsewhere = 0
         # What earlier attempts came to; those of other campaigns meanwhile are not tried again.
         self._forgiven: dict[Task, Outcome | None] = {}
+        self._retry_damaged = retry_damaged
         for task in self.tasks:
             self._look(task, retry_failed)
         self._stopping = False
@@ -86,11 +100,15 @@ class Campaign:
             self.done.add(task)
             if last is not None and last.status == "complete":
                 self.estimator.learn(task, last.seconds)
+        elif word == "damaged" and not self._retry_damaged:
+            self.damaged[task] = error
         elif word in ("failed", "skipped") and not retry_failed:
             (self.failed if word == "failed" else self.skipped)[task] = error
         else:
             self._forgiven[task] = last
             self.waiting[task] = None
+            # Who else works on it is watched from now on.
+            self.store.is_running(task)
 
     def seconds_left(self, jobs: int) -> float:
         """Guess how long the rest will take on `jobs` processes side by side."""
@@ -173,8 +191,13 @@ class Campaign:
         word, last, error = self.store.state(task)
         if word in ("missing", "interrupted"):
             return True
+        if word == "damaged" and self._retry_damaged:
+            self.store.set_aside(task)
+            return True
         if word == "done":
             self.done.add(task)
+        elif word == "damaged":
+            self.damaged[task] = error
         elif last == self._forgiven.get(task):
             return True
         else:
@@ -189,6 +212,12 @@ class Campaign:
         if isinstance(event, Outcome):
             event = self._verified(event)
             del self.running[event.task]
+            if event.status != "complete" and not self._is_ours(event):
+                # Somebody else goes on with it: what came of it is told by them.
+                self.store.leases.release(self.store.lease_path(event.task))
+                self.waiting[event.task] = None
+                yield Progress(event.task, event.evaluations, note=event.error)
+                return
             # Whoever was asked to stop has nothing to say that its journal does not.
             if not (self._stopping and event.status == "stopped"):
                 self.store.write_outcome(event)
@@ -200,9 +229,16 @@ class Campaign:
                 self.skipped[event.task] = event.error
             elif self._stopping and event.status == "stopped":
                 self.waiting[event.task] = None
+            elif (state := self.store.state(event.task)).word == "damaged":
+                self.damaged[event.task] = state.error
             else:
                 self.failed[event.task] = f"{event.status}: {event.error}"
         yield event
+
+    def _is_ours(self, outcome: Outcome) -> bool:
+        """Tell whether nobody else has the task of an outcome, or its journal."""
+        held = self.store.leases.holds(self.store.lease_path(outcome.task))
+        return held and outcome.status != "taken"
 
     def _verified(self, outcome: Outcome) -> Outcome:
         """Let the journal decide whether a run is complete, whatever its processes came to."""
@@ -232,6 +268,7 @@ def run_tasks(
     engine: str = "local",
     limits: Limits | None = None,
     retry_failed: bool = False,
+    retry_damaged: bool = False,
 ) -> Iterator[Event]:
     """Run tasks in a folder, side by side, and write their records; what is done is skipped.
 
@@ -242,12 +279,15 @@ def run_tasks(
         engine: Name of the engine.
         limits: What a run may use.
         retry_failed: Whether tasks that failed earlier are tried again.
+        retry_damaged: Whether damaged journals are set aside and their tasks run anew.
 
     Yields:
         `Progress` and `Outcome` as they come; an error ends its task only.
     """
     store = Store(folder)
-    campaign = Campaign(tasks, store, limits=limits, retry_failed=retry_failed)
+    campaign = Campaign(
+        tasks, store, limits=limits, retry_failed=retry_failed, retry_damaged=retry_damaged
+    )
     store.write_plan(tasks)
     yield from campaign.run(make_engine(engine, EngineOptions(jobs=jobs, folder=str(folder))))
     write_campaign_records(tasks, store)

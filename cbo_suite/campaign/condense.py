@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from cbo_suite._version import __version__
 from cbo_suite.campaign.leases import explained
 from cbo_suite.campaign.store import Store
 from cbo_suite.errors import JournalError
+from cbo_suite.files import write_whole
 from cbo_suite.journal import Contents, End, read_journal
 from cbo_suite.records import Record, make_record, seal_blocks, write_records
 from cbo_suite.tasks import Task
@@ -20,7 +23,8 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
     """Condense the journals of tasks that have ended; return the files written.
 
     The records of a problem and an optimizer are written when all its tasks among these have
-    ended, with all other seeds in the folder that have.
+    ended, with all other seeds in the folder that have: exactly those, whichever files were there
+    before. What is there already and made of the same journals is not written again.
     """
     pairs: dict[tuple[str, str], list[Task]] = defaultdict(list)
     for task in tasks:
@@ -29,40 +33,62 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
     for (problem, optimizer), group in sorted(pairs.items()):
         path = store.records(problem, optimizer)
         journals = sorted(path.with_suffix("").glob("*.jsonl"))
-        if not {store.journal(task) for task in group} <= set(journals) or _is_newer(
-            path, journals
-        ):
+        if not {store.journal(task) for task in group} <= set(journals):
             continue
-        records = {journal: ended_record(journal, store) for journal in journals}
+        stamp = path.with_name(f".{optimizer}.made-of")
+        sources = _digest([*journals, *(journal.with_suffix(".json") for journal in journals)])
+        if _text(stamp) == f"{sources} {_digest([path])}":
+            continue
+        records = {journal: _whole_record(journal, store) for journal in journals}
         if all(records[store.journal(task)] is not None for task in group):
             ended = [record for record in records.values() if record is not None]
             with explained(path):
                 write_records(path, sealed(ended, store))
+                write_whole(stamp, f"{sources} {_digest([path])}".encode())
             written.append(path)
     return written
 
 
+def _whole_record(journal: Path, store: Store) -> Record | None:
+    """Condense the journal of a run; None also if it is damaged."""
+    try:
+        return ended_record(journal, store)
+    except JournalError:
+        return None
+
+
 def ended_record(journal: Path, store: Store) -> Record | None:
-    """Condense the journal of a run; None if it is missing, damaged or may still go on."""
+    """Condense the journal of a run; None if it is missing or may still go on.
+
+    Raises:
+        JournalError: The journal is damaged.
+    """
     contents = ended_contents(journal, store)
     return None if contents is None else make_record(contents)
 
 
 def sealed(records: Sequence[Record], store: Store) -> list[Record]:
     """Give large runs the samples that their blocks of ten seeds draw, from the journals."""
-    return seal_blocks(records, lambda task: ended_contents(store.journal(task), store))
+
+    def whole(task: Task) -> Contents | None:
+        try:
+            return ended_contents(store.journal(task), store)
+        except JournalError:
+            return None
+
+    return seal_blocks(records, whole)
 
 
 def ended_contents(journal: Path, store: Store) -> Contents | None:
-    """Read the journal of a run; None if it is missing, damaged or may still go on.
+    """Read the journal of a run; None if it is missing or may still go on.
 
     A run that was ended by its limits or by a crash could not write its own end: what it evaluated
     is the record of a failed run, since runs are never dropped.
+
+    Raises:
+        JournalError: The journal is damaged.
     """
-    try:
-        contents = read_journal(journal) if journal.exists() else None
-    except JournalError:
-        return None
+    contents = read_journal(journal) if journal.exists() else None
     if contents is None:
         return None
     if contents.end is None:
@@ -73,9 +99,16 @@ def ended_contents(journal: Path, store: Store) -> Contents | None:
     return contents
 
 
-def _is_newer(path: Path, sources: Iterable[Path]) -> bool:
-    """Tell whether a file is there and newer than all its sources."""
-    if not path.exists():
-        return False
-    stamp = path.stat().st_mtime_ns
-    return all(source.stat().st_mtime_ns < stamp for source in sources)
+def _digest(paths: Iterable[Path]) -> str:
+    """Return a digest of files, names and contents, and of the version that makes records."""
+    total = hashlib.sha256(__version__.encode())
+    for path in paths:
+        data = path.read_bytes() if path.is_file() else b""
+        total.update(f" {path.name} {len(data)} ".encode())
+        total.update(data)
+    return total.hexdigest()
+
+
+def _text(path: Path) -> str:
+    """Return what a file says, "" if it is not there."""
+    return path.read_text("utf-8", errors="replace") if path.is_file() else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cbo_suite.campaign.condense import ended_record, sealed
 from cbo_suite.campaign.leases import explained
 from cbo_suite.campaign.store import Store
-from cbo_suite.errors import ExportRefused
+from cbo_suite.errors import ExportRefused, JournalError
 from cbo_suite.records import Record, read_records, write_records
 from cbo_suite.tasks import Task
 
@@ -43,12 +43,12 @@ def export_records(
         store: The folder of a campaign.
         target: Folder with `<problem>/<optimizer>.jsonl`.
         partial: Whether a problem and an optimizer are exported although planned seeds are not
-            finished.
+            finished or damaged.
         replace: Whether records that differ from those there take their place.
 
     Raises:
-        ExportRefused: The folder is that of no campaign, seeds are missing, or a record would be
-            overwritten by a different one.
+        ExportRefused: The folder is that of no campaign, seeds are missing or damaged, or a record
+            would be overwritten by a different one.
         StoreNotWritten: A file cannot be written.
     """
     pairs: dict[tuple[str, str], list[Task]] = defaultdict(list)
@@ -60,13 +60,22 @@ def export_records(
             "the folder that `cbo run --out` has written"
         )
     missing: list[str] = []
+    damaged: list[str] = []
     differing: list[str] = []
     added = kept = replaced = 0
     files: dict[Path, list[Record]] = {}
     for (problem, optimizer), tasks in pairs.items():
-        records = {task: ended_record(store.journal(task), store) for task in tasks}
-        missing += [task.name for task, record in records.items() if record is None]
-        found = [record for record in records.values() if record is not None]
+        found: list[Record] = []
+        for task in tasks:
+            try:
+                record = ended_record(store.journal(task), store)
+            except JournalError as error:
+                damaged.append(str(error))
+                continue
+            if record is None:
+                missing.append(task.name)
+            else:
+                found.append(record)
         if not found:
             continue
         path = target / problem / f"{optimizer}.jsonl"
@@ -84,6 +93,11 @@ def export_records(
         after = sealed(list(rows.values()), store)
         if after != list(before.values()):
             files[path] = after
+    if damaged and not partial:
+        raise ExportRefused(
+            f"{len(damaged)} journals are damaged: {_shorten(damaged)}; run them anew with "
+            "`cbo run --retry-damaged`, or export the others with --partial"
+        )
     if missing and not partial:
         raise ExportRefused(
             f"{len(missing)} planned runs are not finished: {_shorten(missing)}; finish them with "

@@ -1,32 +1,36 @@
 """Who works on what: leases on the tasks of a folder that several campaigns share.
 
 A lease is a file that is created or not, in one step; while its owner works, the owner renews the
-time of the file. An owner on this machine is dead when its process is; an owner elsewhere when it
-has not renewed its lease for a minute. Times are compared by the clock of the file system only, so
-the clocks of the machines need not agree.
+time of the file. An owner on this machine is dead when its process is; an owner elsewhere when its
+lease was not renewed while somebody watched it for a minute, by the watcher's own clock: no clocks
+of two machines are compared. A lock makes sure that of several who take over one succeeds. Where
+there are no locks two may succeed for a moment, and the journal sees to it that only the later goes
+on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from cbo_suite.errors import StoreNotWritten
-
-try:
-    import fcntl
-except ImportError:  # Windows, where no campaigns are run
-    fcntl = None  # type: ignore[assignment]
+from cbo_suite.files import lock_file
 
 PATIENCE_SECONDS = 60.0  # without renewal, after which the owner of a lease counts as dead
 RENEWALS = 6  # how often a lease is renewed in that time
+
+
+_log = logging.getLogger(__name__)
 
 
 class Lease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +95,8 @@ class Leases:
 
         Args:
             folder: Folder of the campaign, which exists.
-            patience: Seconds without renewal after which an owner elsewhere counts as dead.
+            patience: Seconds of watching without a renewal after which an owner elsewhere counts
+                as dead.
         """
         self.patience = patience
         self.me = Lease(uuid.uuid4().hex, machine_name(), os.getpid(), started(os.getpid()))
@@ -99,6 +104,9 @@ class Leases:
         self._content = msgspec.json.encode(self.me)
         self._held: set[Path] = set()
         self._lost: set[Path] = set()
+        # Leases of others: what was last read of each, and since when it is the same.
+        self._watched: dict[Path, tuple[_Reading, float]] = {}
+        self._warned = False
         self._guard = threading.Lock()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -125,8 +133,15 @@ class Leases:
             self._held.discard(path)
             self._lost.discard(path)
         with contextlib.suppress(OSError), self._locked():
-            if _read(path)[0] == self.me:
+            if _read(path).lease == self.me:
                 path.unlink(missing_ok=True)
+
+    def holds(self, path: Path) -> bool:
+        """Tell whether a lease is ours, by a look at the file."""
+        try:
+            return _read(path).lease == self.me
+        except OSError:
+            return False
 
     def lost(self) -> set[Path]:
         """Return leases that others took over because this process stood still for too long."""
@@ -144,23 +159,33 @@ class Leases:
             self.release(path)
 
     def is_alive(self, path: Path) -> bool:
-        """Tell whether there is a lease whose owner lives."""
+        """Tell whether there is a lease whose owner lives, as far as that can be known.
+
+        An owner elsewhere counts as living until its lease was watched for the whole patience.
+        """
         try:
-            lease, renewed = _read(path)
+            found = _read(path)
         except OSError:
+            self._watched.pop(path, None)
             return False
+        lease, now = found.lease, time.monotonic()
         if lease is not None and lease.machine == self.me.machine:
             return lease.started != "" and started(lease.process) == lease.started
-        return self._now() - renewed < self.patience
+        before, since = self._watched.get(path, (None, now))
+        if before != found:
+            since = now
+        self._watched[path] = found, since
+        return now - since < self.patience
 
-    def _now(self) -> float:
-        """Return the time of the file system, by the file that we have just touched."""
-        with contextlib.suppress(OSError):
-            self._lock_path.touch()
-            os.utime(self._lock_path)
-            return self._lock_path.stat().st_mtime
-        # A folder that can only be read: nobody takes over anything.
-        return float("-inf")
+    def silent_seconds(self, path: Path) -> float:
+        """Say how old the last sign of life is, by the clocks of two machines: a hint, no more."""
+        try:
+            found = _read(path)
+        except OSError:
+            return 0.0
+        if found.lease is not None and found.lease.machine == self.me.machine:
+            return 0.0
+        return max(0.0, time.time() - found.renewed / 1e9)
 
     def _create(self, path: Path) -> bool:
         """Create the file of a lease; tell whether it was not there."""
@@ -180,7 +205,7 @@ class Leases:
         return True
 
     def _take_over(self, path: Path) -> bool:
-        """Replace a dead lease by ours; of several that try one succeeds."""
+        """Replace a dead lease by ours; of several that try one succeeds, where locks work."""
         try:
             with self._locked():
                 # Another may have taken it over meanwhile.
@@ -191,15 +216,20 @@ class Leases:
         except StoreNotWritten:
             raise
         except OSError:
-            return False  # no lock to be had: better wait than run a task twice
+            return False  # better wait than run a task twice
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock of the folder, which the system releases when its holder dies."""
         handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            if not lock_file(handle, wait=True) and not self._warned:
+                self._warned = True
+                _log.warning(
+                    "%s: the file system knows no locks; campaigns on this folder go by leases and "
+                    "by the files that journals are",
+                    self._lock_path.parent,
+                )
             yield
         finally:
             os.close(handle)
@@ -212,7 +242,7 @@ class Leases:
             for path in held:
                 ours = False
                 with contextlib.suppress(OSError):
-                    ours = _read(path)[0] == self.me
+                    ours = _read(path).lease == self.me
                     if ours:
                         os.utime(path)
                 if not ours:
@@ -220,17 +250,24 @@ class Leases:
                         self._lost |= self._held & {path}
 
 
-def _read(path: Path) -> tuple[Lease | None, float]:
-    """Read a lease and when it was renewed; None for one whose writing was cut off.
+class _Reading(NamedTuple):
+    """What a lease says: whose it is, None if its writing was cut off, and when it was renewed."""
+
+    lease: Lease | None
+    renewed: int
+
+
+def _read(path: Path) -> _Reading:
+    """Read a lease.
 
     A file that is opened has the time that the server knows, not one from a cache.
     """
     with path.open("rb") as file:
-        content, renewed = file.read(), os.fstat(file.fileno()).st_mtime
+        content, renewed = file.read(), os.fstat(file.fileno()).st_mtime_ns
     try:
-        return msgspec.json.decode(content, type=Lease), renewed
+        return _Reading(msgspec.json.decode(content, type=Lease), renewed)
     except msgspec.DecodeError:
-        return None, renewed
+        return _Reading(None, renewed)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
     <folder>/<problem>/<optimizer>/<seed>.jsonl   journal: the run itself
     <folder>/<problem>/<optimizer>/<seed>.json    how the last attempt ended
     <folder>/<problem>/<optimizer>/<seed>.claim   lease, while somebody works on it
+    <folder>/<problem>/<optimizer>/<seed>.jsonl.damaged-1   a damaged journal that was set aside
     <folder>/<problem>/<optimizer>.jsonl          records, once all planned seeds have ended
     <folder>/plans/<digest>.json                  what was planned
 
@@ -12,36 +13,31 @@ The journal decides: a run is done when its journal says so, whatever the other 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from cbo_suite.campaign.leases import PATIENCE_SECONDS, Leases, explained
 from cbo_suite.engines import INTERRUPTED, Outcome
-from cbo_suite.errors import InvalidTask
-from cbo_suite.files import write_whole
-from cbo_suite.journal import End, Header
+from cbo_suite.errors import InvalidTask, JournalError
+from cbo_suite.files import sync_folder, write_whole
+from cbo_suite.journal import outline_journal, read_header
 from cbo_suite.tasks import Task
 
 #   done         the journal is complete
 #   skipped      the optimizer declares that it cannot handle the task
 #   failed       the last attempt failed; it is repeated when that is asked for
 #   interrupted  it was begun and goes on with the next campaign
+#   damaged      the journal is not as it was written; it is set aside when that is asked for
 #   missing      nothing is there
-Word = Literal["done", "skipped", "failed", "interrupted", "missing"]
-
-T = TypeVar("T")
+Word = Literal["done", "skipped", "failed", "interrupted", "damaged", "missing"]
 
 # The folder in that of a campaign that no other folder of records has.
 PLANS = "plans"
-_TAIL_BYTES = 2**14
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
-_header_decoder = msgspec.json.Decoder(Header)
-_end_decoder = msgspec.json.Decoder(End)
 _outcome_decoder = msgspec.json.Decoder(Outcome)
 _plan_decoder = msgspec.json.Decoder(list[Task])
 
@@ -52,7 +48,7 @@ class State(NamedTuple):
     Attributes:
         word: One word, see `Word`.
         last: How the last attempt ended, None if that is not known.
-        error: Why it failed or was skipped, "" otherwise.
+        error: Why it failed or was skipped, or what is damaged, "" otherwise.
     """
 
     word: Word
@@ -92,18 +88,24 @@ class Store:
         return self.folder / _safe(task.problem) / _safe(task.optimizer) / name
 
     def state(self, task: Task) -> State:
-        """Say what the files say of a task, with a look at the two ends of the journal only.
+        """Say what the files say of a task; the journal is checked from end to end.
 
         Raises:
             InvalidTask: The journal in its place is of another task.
         """
-        header, end = journal_ends(self.journal(task))
-        if header is not None and header.task != task:
+        path, last = self.journal(task), self.last(task)
+        try:
+            outline = outline_journal(path)
+        except OSError:
+            outline = None
+        except JournalError as damage:
+            return State("damaged", last, str(damage))
+        if outline is not None and outline.header.task != task:
             raise InvalidTask(
-                f"{self.journal(task)} is a run of another task, {_differences(header.task, task)}"
+                f"{path} is a run of another task, {_differences(outline.header.task, task)}"
                 ": choose another folder"
             )
-        last = self.last(task)
+        end = None if outline is None else outline.end
         if end is not None and end.status == "complete":
             return State("done", last)
         if last is not None and last.status == "skipped":
@@ -112,10 +114,26 @@ class Store:
             return State("failed", last, f"{last.status}: {last.error}")
         if end is not None:
             return State("failed", last, f"failed: {end.error}")
-        # A journal that holds something that is no header is for the run to complain of.
-        begun = self.journal(task).exists() and self.journal(task).stat().st_size > 0
+        begun = outline is not None or (path.exists() and path.stat().st_size > 0)
         error = "" if last is None or not last.error else f"{last.status}: {last.error}"
         return State("interrupted" if begun else "missing", last, error)
+
+    def set_aside(self, task: Task) -> Path:
+        """Move a damaged journal out of the way, so that the run begins anew; it is kept.
+
+        Returns:
+            Where it is now.
+
+        Raises:
+            StoreNotWritten: It cannot be moved.
+        """
+        path, number = self.journal(task), 1
+        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+            number += 1
+        with explained(path):
+            path.rename(aside)
+            sync_folder(path.parent)
+        return aside
 
     def last(self, task: Task) -> Outcome | None:
         """Return how the last attempt at a task ended, None if that is not known."""
@@ -152,9 +170,14 @@ class Store:
         """Return every task that was ever planned or begun, by problem, optimizer and seed."""
         tasks: set[Task] = set()
         for path in self.folder.glob(f"{PLANS}/*.json"):
-            tasks.update(_plan_decoder.decode(path.read_bytes()))
+            try:
+                tasks.update(_plan_decoder.decode(path.read_bytes()))
+            except msgspec.DecodeError as error:
+                raise InvalidTask(
+                    f"{path} is no plan: {error}; remove it, the journals are not touched"
+                ) from error
         for path in self.folder.glob("*/*/*.jsonl"):
-            header, _ = journal_ends(path)
+            header = read_header(path)
             if header is not None and self.journal(header.task) == path:
                 tasks.add(header.task)
         return sorted(tasks, key=lambda task: (task.problem, task.optimizer, task.seed))
@@ -163,37 +186,6 @@ class Store:
         """Write a file whole."""
         with explained(path):
             write_whole(path, data)
-
-
-def journal_ends(path: Path) -> tuple[Header | None, End | None]:
-    """Read the first and the last line of a journal: what it is of, and how it ended.
-
-    Returns:
-        The header, None where there is none or it is damaged, and the end, None where the last
-        whole line is no end.
-    """
-    try:
-        with path.open("rb") as file:
-            first = file.readline()
-            size = file.seek(0, os.SEEK_END)
-            span, tail = _TAIL_BYTES, b""
-            # The last line begins after the newline before the last; usually it is short.
-            while tail.count(b"\n") < 2 and len(tail) < size:
-                file.seek(max(0, size - span))
-                tail, span = file.read(span), 4 * span
-    except OSError:
-        return None, None
-    lines = tail.split(b"\n")
-    whole = len(lines) >= 2 and lines[-1] == b""
-    return _decoded(_header_decoder, first), _decoded(_end_decoder, lines[-2]) if whole else None
-
-
-def _decoded(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:
-    """Decode a line, None if it is something else."""
-    try:
-        return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def _safe(name: str) -> str:

@@ -57,6 +57,7 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
             if options[name]
         },
         retry_failed=options["retry_failed"],
+        retry_damaged=options["retry_damaged"],
     )
     if options["dry_run"]:
         print_plan(campaign, jobs or 1)
@@ -139,7 +140,7 @@ def print_plan(campaign: Campaign, jobs: int) -> None:
     total = campaign.estimator.estimate(campaign.waiting)
     click.echo(
         f"{len(campaign.tasks)} runs: {len(campaign.done)} done, {len(campaign.failed)} failed, "
-        f"{len(campaign.skipped)} skipped, {len(campaign.waiting)} to run"
+        f"{len(campaign.skipped)} skipped, {_damaged(campaign)}{len(campaign.waiting)} to run"
     )
     click.echo(
         f"about {duration(total.seconds / jobs)} with {jobs} side by side; {total.measured} runs "
@@ -192,9 +193,12 @@ def sum_up(campaign: Campaign, stopped: bool) -> None:
     if len(failures) > SHOWN_FAILURES:
         more = len(failures) - SHOWN_FAILURES
         click.echo(f"and {more} more: see `cbo status {folder}`", err=True)
+    for task, reason in campaign.damaged.items():
+        click.echo(f"damaged: {task.name}: {reason}", err=True)
     click.echo(
         f"{len(campaign.done)} of {len(campaign.tasks)} runs done, {len(campaign.skipped)} "
-        f"skipped, {len(failures)} failed, {len(written)} record files written in {folder}"
+        f"skipped, {len(failures)} failed, {_damaged(campaign)}{len(written)} record files "
+        f"written in {folder}"
     )
     if stopped:
         click.echo(
@@ -204,7 +208,15 @@ def sum_up(campaign: Campaign, stopped: bool) -> None:
         raise click.exceptions.Exit(STOPPED)
     if failures:
         click.echo("to try failed runs again, add --retry-failed", err=True)
+    if campaign.damaged:
+        click.echo("to run damaged ones anew, add --retry-damaged; their files are kept", err=True)
+    if failures or campaign.damaged:
         raise click.exceptions.Exit(1)
+
+
+def _damaged(campaign: Campaign) -> str:
+    """Say how many journals are damaged; nothing, as usual, of none."""
+    return f"{len(campaign.damaged)} damaged, " if campaign.damaged else ""
 
 
 class _Screen:
@@ -247,7 +259,8 @@ class _Screen:
     def _ended(self) -> int:
         """Number of tasks that are not to be run any more."""
         campaign = self._campaign
-        return len(campaign.done) + len(campaign.failed) + len(campaign.skipped)
+        ended = (campaign.done, campaign.failed, campaign.damaged, campaign.skipped)
+        return sum(map(len, ended))
 
     def _counts(self) -> str:
         """Say how many runs are in which state."""
@@ -256,6 +269,7 @@ class _Screen:
             "done": len(campaign.done),
             "running": len(campaign.running),
             "failed": len(campaign.failed),
+            "damaged": len(campaign.damaged),
             "skipped": len(campaign.skipped),
             "elsewhere": campaign.elsewhere,
         }

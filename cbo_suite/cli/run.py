@@ -25,6 +25,7 @@ _CAMPAIGN = (
     "memory",
     "time_limit",
     "retry_failed",
+    "retry_damaged",
     "dry_run",
     "shard",
     "engine",
@@ -65,6 +66,7 @@ _SINGLE = ("seed", "journal")
 @click.option("--memory", type=SIZE, help="What a run may allocate [an equal share, local only].")
 @click.option("--time-limit", type=TIME, default="1d", show_default=True, help="Of one run.")
 @click.option("--retry-failed", is_flag=True, help="Try again what failed or was skipped.")
+@click.option("--retry-damaged", is_flag=True, help="Set damaged journals aside and run them anew.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
 @click.option("--shard", type=SHARD, help="Run this part of the plan only, such as 2/8.")
 @click.option("--engine", default="local", show_default=True, help="local, dask or slurm.")

@@ -37,20 +37,22 @@ def status(folder: Path, as_json: bool) -> None:
         return
     from cbo_suite.cli.tables import print_table
 
+    total = Counter(word for _, word, _ in rows)
+    # Rare, so that it need not take room in every table.
+    words = (*_WORDS, "damaged") if total["damaged"] else _WORDS
     pairs: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for task, word, _ in rows:
         pairs[task.problem, task.optimizer][word] += 1
     print_table(
         str(folder),
-        ("problem", "optimizer", *_WORDS),
-        [(*pair, *(str(counts[word] or "") for word in _WORDS)) for pair, counts in pairs.items()],
-        right=range(2, 2 + len(_WORDS)),
+        ("problem", "optimizer", *words),
+        [(*pair, *(str(counts[word] or "") for word in words)) for pair, counts in pairs.items()],
+        right=range(2, 2 + len(words)),
     )
     for task, word, reason in rows:
         if reason and word != "skipped":
             click.echo(f"{word}: {task.name}: {reason}")
-    total = Counter(word for _, word, _ in rows)
-    click.echo(f"{len(rows)} runs: " + ", ".join(f"{total[word]} {word}" for word in _WORDS))
+    click.echo(f"{len(rows)} runs: " + ", ".join(f"{total[word]} {word}" for word in words))
 
 
 def _look(store: Store, task: Task) -> tuple[str, str]:
@@ -61,6 +63,8 @@ def _look(store: Store, task: Task) -> tuple[str, str]:
         state = store.state(task)
     except InvalidTask as error:
         return "missing", str(error)
-    if state.word != "done" and store.is_running(task):
-        return "running", ""
+    if state.word not in ("done", "damaged") and store.is_running(task):
+        silent = store.leases.silent_seconds(store.lease_path(task))
+        late = silent > store.leases.patience
+        return "running", f"no sign of life for {silent:.0f} s" if late else ""
     return state.word, state.error

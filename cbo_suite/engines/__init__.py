@@ -44,12 +44,13 @@ ENGINES = ("local", "dask", "slurm")
 #   memory    it wanted more memory than it may have
 #   crashed   it ended by itself without a word: an exit status, a segmentation fault
 #   killed    it was ended from outside: a signal, a machine that disappeared
-#   stopped   it was asked to end, or its journal cannot be written: locked, disk full
+#   stopped   it was asked to end, or its journal cannot be written: disk full
+#   taken     another process has its journal, or took it over
 Status = Literal[
-    "complete", "skipped", "failed", "timeout", "memory", "crashed", "killed", "stopped"
+    "complete", "skipped", "failed", "timeout", "memory", "crashed", "killed", "stopped", "taken"
 ]
 # Of these the next campaign makes a new attempt of its own accord: no fault of the run.
-INTERRUPTED: tuple[Status, ...] = ("killed", "stopped")
+INTERRUPTED: tuple[Status, ...] = ("killed", "stopped", "taken")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

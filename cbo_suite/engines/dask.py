@@ -270,10 +270,14 @@ def accept(job: Job, answer: object, sent: bytes) -> Outcome:
     if unpacking.unconsumed_tail:
         raise CboError(f"a dask worker sent a journal of more than {JOURNAL_BYTES} bytes")
     contents = parse_journal(journal, "the journal from a dask worker")
-    _check_journal(contents, job, outcome, journal, sent)
+    _check_journal(contents, job, outcome, sent)
+    path = Path(job.journal)
+    if (path.read_bytes() if path.exists() else b"") != sent:
+        text = "another campaign went on with the journal meanwhile: this one's part is dropped"
+        return Outcome(job.task, "taken", text, seconds=outcome.seconds)
     if contents is not None:
         # A last line that is torn is dropped here already.
-        write_whole(Path(job.journal), journal[: journal.rfind(b"\n") + 1])
+        write_whole(path, journal[: journal.rfind(b"\n") + 1])
     return msgspec.structs.replace(
         outcome, error=one_line(outcome.error), output=outcome.output[-TEXT_LENGTH:]
     )
@@ -288,15 +292,16 @@ def accept_progress(text: str) -> Progress | None:
     return msgspec.structs.replace(progress, note=one_line(progress.note))
 
 
-def _check_journal(
-    contents: Contents | None, job: Job, outcome: Outcome, journal: bytes, sent: bytes
-) -> None:
+def _check_journal(contents: Contents | None, job: Job, outcome: Outcome, sent: bytes) -> None:
     """Refuse a journal of another run, one that lost something, or one that is not complete."""
     if contents is not None and contents.header.task != job.task:
         raise CboError("a dask worker sent the journal of another run")
     earlier = parse_journal(sent, job.journal)
     if earlier is not None and contents is not None:
-        if not journal.startswith(sent[: earlier.size]):
+        kept = contents.batches[: len(earlier.batches)]
+        # A journal of an older format is brought to the present one by who goes on with it.
+        header = msgspec.structs.replace(earlier.header, schema=contents.header.schema)
+        if earlier.batches != kept or header != contents.header:
             raise CboError("a dask worker sent a journal that does not continue the one it got")
     if outcome.status == "complete":
         done = 0 if contents is None else sum(len(batch.x) for batch in contents.batches)

@@ -13,6 +13,7 @@ in the order in which they come; the journal then holds that order, and a resume
 from __future__ import annotations
 
 import heapq
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -40,12 +41,13 @@ from cbo_suite.journal import (
     End,
     JournalWriter,
     Pending,
-    read_journal,
     to_json_numbers,
 )
 from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Task
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class _Best(NamedTuple):
@@ -131,10 +133,9 @@ class Loop:
     def open_journal(self, writer: JournalWriter) -> End | None:
         """Read what the journal holds, or start it; return the end of a complete run."""
         self.writer = writer
-        contents = read_journal(writer.path)
+        contents = writer.contents
         if contents is None:
-            writer.truncate(0)
-            writer.append(self.header)
+            writer.begin(self.header)
             return None
         for name in ("task", "options", "dim", "num_constraints", "facts"):
             recorded, wanted = getattr(contents.header, name), getattr(self.header, name)
@@ -144,11 +145,13 @@ class Loop:
                     f"is {wanted}; choose another path or remove the file"
                 )
         self.header = contents.header
+        if contents.notice:
+            _log.warning("%s", contents.notice)
         if contents.end is not None and contents.end.status == "complete":
             self.batches = contents.batches
             return contents.end
         # The end of a failed run is taken back: its cause may be fixed.
-        writer.truncate(contents.size)
+        writer.begin(contents.header, contents.batches)
         self.recorded = deque(contents.batches)
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,11 +24,13 @@ from cbo_suite.engines import (
     Job,
     Limits,
     Outcome,
+    Progress,
     Status,
     make_engine,
 )
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.leaderboard import read_folder
+from cbo_suite.records import read_records
 from cbo_suite.tasks import Task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
@@ -110,8 +113,8 @@ def test_a_run_of_a_campaign_is_the_run_of_the_library(tmp_path: Path) -> None:
     assert record.versions.items() <= direct_versions.items()
 
 
-def test_an_error_ends_its_task_only(tmp_path: Path) -> None:
-    """A journal that cannot be resumed is one failed outcome; its pair gets no record."""
+def test_a_damaged_journal_holds_up_its_task_only(tmp_path: Path) -> None:
+    """It is left as it is and named; its pair gets no record, until it is run anew."""
     tasks, store = small_tasks(), Store(tmp_path)
     damaged = store.journal(tasks[0])
     damaged.parent.mkdir(parents=True)
@@ -119,11 +122,16 @@ def test_an_error_ends_its_task_only(tmp_path: Path) -> None:
     campaign = Campaign(tasks, store)
     for _ in campaign.run(make_engine("local", EngineOptions(jobs=1))):
         pass
-    assert list(campaign.failed) == [tasks[0]]
-    assert "line 1: JSON is malformed" in campaign.failed[tasks[0]]
+    assert list(campaign.damaged) == [tasks[0]]
+    assert "line 1: no header of a journal" in campaign.damaged[tasks[0]]
+    assert not campaign.failed
     assert campaign.done == set(tasks[1:])
     assert write_campaign_records(tasks, store) == [store.records("toy-2d-v1", "sobol-search")]
     assert damaged.read_text() == "not a journal\n"
+    events = run_tasks(tasks, tmp_path, retry_damaged=True)
+    assert [event.status for event in events if isinstance(event, Outcome)] == ["complete"]
+    assert damaged.with_name("0.jsonl.damaged-1").read_text() == "not a journal\n"
+    assert len(list(read_folder(tmp_path))) == 4
 
 
 def test_what_an_optimizer_cannot_handle_is_skipped_with_the_reason(tmp_path: Path) -> None:
@@ -301,6 +309,64 @@ def test_records_hold_all_seeds_that_ended(tmp_path: Path) -> None:
     Store(tmp_path).records("toy-2d-v1", "random-search").unlink()
     assert len(write_campaign_records(tasks[:1], Store(tmp_path))) == 1
     assert [record.task for record in read_folder(tmp_path)] == tasks
+
+
+def test_records_of_merged_shards_are_those_of_the_journals(tmp_path: Path) -> None:
+    """Whatever record file was copied last, with whatever times, and what was taken away since."""
+    tasks = [Task("toy-2d-v1", "random-search", 8, 1, 4, seed) for seed in range(6)]
+    whole = tmp_path / "whole"
+    for part in range(3):
+        folder = tmp_path / str(part)
+        list(run_tasks(tasks[part::3], folder))
+        shutil.copytree(folder, whole, dirs_exist_ok=True)
+    records = Store(whole).records("toy-2d-v1", "random-search")
+    assert len(list(read_records(records))) == 2
+    os.utime(records, (2e9, 2e9))
+    assert list(run_tasks(tasks, whole)) == []
+    assert [record.task for record in read_records(records)] == tasks
+    assert write_campaign_records(tasks, Store(whole)) == []
+    # Another run of the same seed, as old as you like, is another record.
+    journal = Store(whole).journal(tasks[0])
+    os.utime(journal, (1.0, 1.0))
+    text = journal.read_bytes()
+    journal.unlink()
+    list(run_tasks(tasks[:1], whole))
+    assert journal.read_bytes() != text
+    os.utime(journal, (1.0, 1.0))
+    [record, *_] = read_records(records)
+    assert (
+        record.seconds_optimizer
+        == cbo.run(
+            "toy-2d-v1", "random-search", budget=8, n_init=4, journal=journal
+        ).seconds_optimizer
+    )
+    Store(whole).journal(tasks[5]).unlink()
+    write_campaign_records(tasks[:5], Store(whole))
+    assert [record.task for record in read_records(records)] == tasks[:5]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_what_another_process_has_is_waited_for(held: bool, tmp_path: Path) -> None:
+    """A journal that is locked or was taken over is nobody's failure, with or without a lease."""
+    [task] = small_tasks()[:1]
+    store = Store(tmp_path)
+
+    class Meanwhile(Scripted):
+        """While a run is under way, somebody else gets through with it."""
+
+        def start(self, job: Job) -> None:
+            super().start(job)
+            if not held:
+                store.lease_path(task).unlink()
+
+    engine, seen = Meanwhile("taken" if held else "stopped"), []
+    campaign = Campaign([task], store)
+    for event in campaign.run(engine):
+        seen.append(event)
+        cbo.run("toy-2d-v1", task.optimizer, budget=15, n_init=5, journal=store.journal(task))
+    assert [type(event) for event in seen] == [Progress]
+    assert campaign.done == {task}
+    assert store.last(task) is None
 
 
 @pytest.mark.parametrize("status", ["timeout", "memory", "crashed", "killed"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import subprocess
@@ -15,10 +16,9 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite.campaign.leases import Lease, Leases, machine_name, started
-from cbo_suite.campaign.store import Store, journal_ends
+from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Outcome
 from cbo_suite.errors import InvalidTask, StoreNotWritten
-from cbo_suite.journal import read_journal
 from cbo_suite.tasks import Task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
@@ -96,28 +96,59 @@ def test_a_dead_process_of_this_machine_is_dead_at_once(tmp_path: Path) -> None:
     leases.close()
 
 
-def test_a_dead_machine_is_dead_after_a_while(tmp_path: Path) -> None:
-    """Not while its lease is renewed, and not before the patience is over."""
+def test_a_dead_machine_is_dead_after_a_while_of_watching(tmp_path: Path) -> None:
+    """Not while its lease is renewed, however old or new it is by whoever's clock."""
     path = tmp_path / "0.claim"
     lease_of(path)
-    leases = Leases(tmp_path, patience=60.0)
-    now = time.time()
-    os.utime(path, (now - 55.0, now - 55.0))
-    assert not leases.take(path)
-    os.utime(path, (now - 65.0, now - 65.0))
-    assert leases.take(path)
+    leases = Leases(tmp_path, patience=0.4)
+    begin = time.monotonic()
+    # A clock that is years behind, one that is ahead; each change is a sign of life.
+    for stamp in (1.0, time.time() + 1e6, 2.0, 1.0, 3.0):
+        os.utime(path, (stamp, stamp))
+        assert not leases.take(path)
+        time.sleep(0.15)
+    assert time.monotonic() - begin > leases.patience
+    watched = time.monotonic()
+    os.utime(path, (4.0, 4.0))
+    while not leases.take(path):
+        assert time.monotonic() - watched < 20
+        time.sleep(0.01)
+    assert time.monotonic() - watched >= leases.patience
+    assert leases.holds(path)
     leases.close()
 
 
 def test_a_lease_cut_off_in_writing_is_respected_for_a_while(tmp_path: Path) -> None:
-    """Nobody knows whose it is, so its age decides."""
+    """Nobody knows whose it is, so it is watched like that of another machine."""
     path = tmp_path / "0.claim"
     path.write_bytes(b'{"owner":"some')
-    leases = Leases(tmp_path)
-    assert not leases.take(path)
     os.utime(path, (1.0, 1.0))
+    leases = Leases(tmp_path, patience=0.2)
+    assert not leases.take(path)
+    time.sleep(0.25)
     assert leases.take(path)
     leases.close()
+
+
+def test_without_locks_a_dead_lease_is_taken_over_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The folder of a network disk may know no locks: said once, and gone on."""
+
+    def flock(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    leases = Leases(tmp_path)
+    for number in range(2):
+        path = tmp_path / f"{number}.claim"
+        lease_of(path, machine=machine_name(), process=2**22 + 1)
+        assert leases.take(path)
+        assert leases.holds(path)
+    leases.close()
+    assert not list(tmp_path.glob("*.claim"))
+    [record] = caplog.records
+    assert "knows no locks" in record.getMessage()
 
 
 def test_leases_are_renewed_and_losses_noticed(tmp_path: Path) -> None:
@@ -174,23 +205,44 @@ def test_the_states_of_a_run(tmp_path: Path) -> None:
     assert store.state(TASK).word == "missing"
 
 
-def test_the_ends_of_a_journal_are_those_of_the_whole(tmp_path: Path) -> None:
-    """A look at both ends says what reading all of it says, also for long last lines."""
-    path = tmp_path / "run.jsonl"
-    assert journal_ends(path) == (None, None)
-    for problem, budget in (("toy-2d-v1", 12), ("vehicle-124d-v1", 400)):
-        path.unlink(missing_ok=True)
-        cbo.run(problem, "random-search", budget=budget, batch_size=200, n_init=5, journal=path)
-        contents = read_journal(path)
-        assert contents is not None
-        assert journal_ends(path) == (contents.header, contents.end)
-        lines = path.read_bytes().splitlines(keepends=True)
-        path.write_bytes(b"".join(lines[:-1]))
-        assert journal_ends(path) == (contents.header, None)
-    path.write_bytes(b"")
-    assert journal_ends(path) == (None, None)
-    path.write_bytes(b"\xff\xfe\n\n")
-    assert journal_ends(path) == (None, None)
+def test_a_damaged_journal_is_a_state_of_its_own(tmp_path: Path) -> None:
+    """With the line, whatever the last attempt said; set aside it is kept under another name."""
+    store = Store(tmp_path)
+    path = store.journal(TASK)
+    cbo.run("toy-2d-v1", "random-search", budget=12, n_init=5, seed=0, journal=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    store.write_outcome(Outcome(TASK, "complete"))
+    for number, changed in enumerate(([*lines[:3], *lines[4:]], [b"\xff\xfe\n\n"]), start=1):
+        path.write_bytes(b"".join(changed))
+        word, _, error = store.state(TASK)
+        assert word == "damaged"
+        assert f"0.jsonl, line {(4, 1)[number - 1]}:" in error
+        aside = store.set_aside(TASK)
+        assert aside.name == f"0.jsonl.damaged-{number}"
+        assert aside.read_bytes() == b"".join(changed)
+        assert store.state(TASK).word == "missing"
+    assert store.tasks() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX only")
+def test_what_is_no_file_in_the_place_of_a_journal_is_damage(tmp_path: Path) -> None:
+    """A pipe that nobody writes to is not waited for."""
+    store = Store(tmp_path)
+    path = store.journal(TASK)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert store.state(TASK).word == "damaged"
+    assert store.tasks() == []
+
+
+def test_a_damaged_plan_is_a_typed_error(tmp_path: Path) -> None:
+    """It is named, with what to do."""
+    store = Store(tmp_path)
+    store.write_plan([TASK])
+    [plan] = (tmp_path / "plans").iterdir()
+    plan.write_bytes(plan.read_bytes()[:20])
+    with pytest.raises(InvalidTask, match="is no plan"):
+        store.tasks()
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "nul\0", "x" * 300])

@@ -104,6 +104,39 @@ def test_failures_are_listed_and_tried_again_when_asked(cbo: Cbo, tmp_path: Path
     assert "4 of 4 runs done" in again.output
 
 
+def test_status_run_and_export_agree_on_a_damaged_journal(cbo: Cbo, tmp_path: Path) -> None:
+    """The same word and the same line in all three, until it is run anew."""
+    cbo(*SHORT)
+    task = Task("toy-2d-v1", "random-search", 12, 1, 5, 0)
+    journal = Store(tmp_path / "runs").journal(task)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([*lines[:5], *lines[6:]])
+    journal.write_bytes(damaged)
+    line = "random-search/0.jsonl, line 6: its checksum is wrong"
+    status = cbo("status")
+    assert line in status.output
+    assert (
+        "4 runs: 3 done, 0 running, 0 failed, 0 skipped, 0 interrupted, 0 missing, 1 damaged"
+        in (status.output)
+    )
+    run = cbo(*SHORT)
+    assert run.exit_code == 1
+    assert f"damaged: {task.name}: runs/toy-2d-v1/{line}" in run.output
+    assert "3 of 4 runs done, 0 skipped, 0 failed, 1 damaged" in run.output
+    export = cbo("export", "runs", "--to", "board")
+    assert export.exit_code == 1
+    assert "1 journals are damaged" in export.output
+    assert line in export.output
+    assert "3 records added" in cbo("export", "runs", "--to", "board", "--partial").output
+    again = cbo(*SHORT, "--retry-damaged")
+    assert again.exit_code == 0, again.output
+    assert journal.with_name("0.jsonl.damaged-1").read_bytes() == damaged
+    assert (
+        "1 records added, 0 replaced, 3 there already"
+        in cbo("export", "runs", "--to", "board").output
+    )
+
+
 def test_shards_make_the_whole(cbo: Cbo) -> None:
     """Two shards in one folder run every task once; the status knows the whole plan."""
     first = cbo(*SHORT, "--shard", "1/2")

@@ -23,7 +23,7 @@ from cbo_suite.engines.dask import accept, accept_progress
 from cbo_suite.errors import CboError, InvalidTask, MissingExtra
 from cbo_suite.harness import run
 from cbo_suite.tasks import Task
-from tests.doubles import without_times
+from tests.doubles import rechained, without_times
 from tests.engines.dask_cluster import ROOT, Cluster
 
 pytest.importorskip("distributed", reason="the dask engine needs cbo-suite[dask]")
@@ -328,9 +328,13 @@ def test_hostile_answers_are_refused_and_nothing_is_written(
         "answered with nonsense: .*unknown field": (b'{"path": "/etc/passwd"}', b""),
         "answered with nonsense: Error -3": (answer(task, data)[0], b"not compressed"),
         "for another run": answer(other, data),
-        "the journal of another run": answer(task, data.replace(b'"seed":0', b'"seed":1')),
-        "line 2: ": answer(task, lines[0] + b'{"type":"batch","evil":1}\n'),
-        "does not continue": answer(task, data.replace(b'"first":1,', b'"first":2,')),
+        "the journal of another run": answer(
+            task, rechained(data.replace(b'"seed":0', b'"seed":1'))
+        ),
+        "line 2: ": answer(task, lines[0] + b'{"type":"batch","evil":1}\n' + lines[1]),
+        "does not continue": answer(
+            task, rechained(data.replace(b'"clock":2.0,', b'"clock":2.5,'))
+        ),
         "has 9 of 12 evaluations": answer(task, b"".join(lines[:10])),
         "has 0 of 12 evaluations": (answer(task, data)[0], b""),
     }
@@ -342,6 +346,19 @@ def test_hostile_answers_are_refused_and_nothing_is_written(
             accept(Job(task, str(path)), value, sent)
         assert path.read_bytes() == sent
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_journal_that_another_campaign_went_on_with_stays(
+    made: tuple[Task, bytes], tmp_path: Path
+) -> None:
+    """What a worker brings back too late is dropped, and the task is the other's."""
+    task, data = made
+    lines = data.splitlines(keepends=True)
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"".join(lines[:7]))
+    outcome = accept(Job(task, str(path)), answer(task, data), b"".join(lines[:6]))
+    assert outcome.status == "taken"
+    assert path.read_bytes() == b"".join(lines[:7])
 
 
 def test_a_journal_bomb_is_not_unpacked(

@@ -72,7 +72,7 @@ def test_what_went_wrong_has_a_name(tmp_path: Path) -> None:
         server.close()
     assert {outcome.status for outcome in found.values()} == {"failed"}
     assert "did you mean 'toy-2d-v1'" in found[unknown.task].error
-    assert "line 1: JSON is malformed" in found[damaged.task].error
+    assert "line 1: no header of a journal" in found[damaged.task].error
     assert "unexpected keyword argument 'nonsense'" in found[bad_setting.task].error
 
 

@@ -20,6 +20,7 @@ from cbo_suite.engines.supervise.processes import PR_SET_PDEATHSIG, prctl
 from cbo_suite.errors import (
     JournalLocked,
     JournalNotWritten,
+    JournalTakenOver,
     UnsupportedTask,
     describe,
     one_line,
@@ -108,7 +109,9 @@ def _run(job: Job, tell: int) -> None:
         done = _patiently(job, show)
     except UnsupportedTask as reason:
         _report(tell, {"status": "skipped", "error": describe(reason)})
-    except (JournalLocked, JournalNotWritten) as reason:
+    except (JournalLocked, JournalTakenOver) as reason:
+        _report(tell, {"status": "taken", "error": describe(reason)})
+    except JournalNotWritten as reason:
         _report(tell, {"status": "stopped", "error": describe(reason)})
     except Exception as error:
         status = "memory" if any(map(_is_memory, _causes(error))) else "failed"

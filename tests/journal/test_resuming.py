@@ -16,22 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cbo_suite as cbo
-from cbo_suite.errors import JournalError, JournalLocked, JournalNotWritten
+from cbo_suite.errors import JournalDamaged, JournalError, JournalLocked, JournalNotWritten
 from cbo_suite.journal import Batch, JournalWriter, digest, read_journal, restarts, to_json_numbers
-from tests.doubles import Disc, Hill, RunSettings, StatefulHill, contents_of, defective
+from tests.doubles import (
+    Disc,
+    Hill,
+    RunSettings,
+    StatefulHill,
+    contents_of,
+    defective,
+    without_times,
+)
 
 # Python 3.12 warns of any fork beside threads; the children here use none of the parent's.
 FORK_WARNING = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 SETTINGS: RunSettings = {"budget": 31, "batch_size": 4, "n_init": 6, "seed": 5}
-
-
-def without_times(path: Path) -> str:
-    """Return the lines of a journal with every time taken out."""
-    lines = []
-    for raw in path.read_bytes().splitlines():
-        line = json.loads(raw)
-        lines.append({k: v for k, v in line.items() if not k.startswith("seconds_")})
-    return json.dumps(lines)
 
 
 @pytest.mark.parametrize("optimizer", [Hill, StatefulHill])
@@ -147,21 +146,16 @@ def test_an_optimizer_that_does_not_replay_is_found(tmp_path: Path) -> None:
     assert path.read_bytes() == kept
 
 
-def test_a_changed_line_in_the_middle_is_named(tmp_path: Path) -> None:
+def test_a_changed_line_in_the_middle_is_named_and_the_file_kept(tmp_path: Path) -> None:
     """What is not a torn tail is damage, and nothing is thrown away."""
     path = tmp_path / "run.jsonl"
     cbo.run(Disc(), Hill, journal=path, **SETTINGS)
-    data = path.read_bytes()
-    lines = data.splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:3], b'{"type":"batch","first":1}\n', *lines[4:]]))
-    with pytest.raises(JournalError, match=r"run\.jsonl, line 4: Object missing required field"):
+    lines = path.read_bytes().splitlines(keepends=True)
+    changed = b"".join([*lines[:3], b'{"type":"batch","first":1}\n', *lines[4:]])
+    path.write_bytes(changed)
+    with pytest.raises(JournalDamaged, match=r"run\.jsonl, line 4: its checksum is wrong"):
         cbo.run(Disc(), Hill, journal=path, **SETTINGS)
-    path.write_bytes(b"".join([*lines, lines[1]]))
-    with pytest.raises(JournalError, match="a batch line does not belong here"):
-        read_journal(path)
-    path.write_bytes(lines[0].replace(b'"schema":1', b'"schema":99'))
-    with pytest.raises(JournalError, match="format 99, this version reads 1"):
-        read_journal(path)
+    assert path.read_bytes() == changed
 
 
 def test_two_writers_do_not_meet(tmp_path: Path) -> None:
