@@ -87,12 +87,12 @@ def verify(
 
 def _verify(paths: list[Path], checks: dict[str, Any], mark: Path | None, as_json: bool) -> None:
     """Verify files, print what was found, and end with 1 where a file is not to be believed."""
-    from cbo_suite.verify import Designs, mark_verified, new_salt, verify_file
+    from cbo_suite.verify import Designs, Neighbours, mark_verified, new_salt, verify_file
 
     salt = checks["salt"] = checks["salt"] or new_salt()
-    verdicts, designs = [], Designs()
+    verdicts, designs, neighbours = [], Designs(), Neighbours(checks["against"], paths)
     for path in paths:
-        verdict = verify_file(path, **checks, designs=designs)
+        verdict = verify_file(path, **checks, designs=designs, neighbours=neighbours)
         verdicts.append(verdict)
         if not as_json:
             _show(verdict)

@@ -13,6 +13,7 @@ from pathlib import Path
 from cbo_suite.leaderboard.marks import Mark, change_marks
 from cbo_suite.registry import make_problem
 from cbo_suite.verify.designs import Designs
+from cbo_suite.verify.identity_checks import Neighbours, check_identity
 from cbo_suite.verify.points import check_points, check_samples, find_flags, replayable
 from cbo_suite.verify.replay import check_digests, draw, replay_file
 from cbo_suite.verify.rerun import rerun_seeds
@@ -25,7 +26,7 @@ from cbo_suite.verify.submission import (
 )
 from cbo_suite.verify.verdict import MISSING, Case, Verdict
 
-__all__ = ["Designs", "Verdict", "mark_verified", "new_salt", "verify_file"]
+__all__ = ["Designs", "Neighbours", "Verdict", "mark_verified", "new_salt", "verify_file"]
 
 
 def new_salt() -> str:
@@ -41,6 +42,7 @@ def verify_file(
     quick: bool = False,
     salt: str | None = None,
     designs: Designs | None = None,
+    neighbours: Neighbours | None = None,
 ) -> Verdict:
     """Verify one result file.
 
@@ -51,6 +53,7 @@ def verify_file(
         quick: Whether of an expensive problem only one run is replayed, which verifies nothing.
         salt: That of an earlier verdict, to repeat its draws; None for a new one.
         designs: Initial designs that files verified together share; None for this file alone.
+        neighbours: The published rows and the files verified together; None for those of `against`.
     """
     case = Case(Complaints(path), new_salt() if salt is None else salt)
     submission = read_submission(path, case.complaints)
@@ -60,6 +63,8 @@ def verify_file(
     case.note("records", _describe(submission))
     if against is not None:
         case.note("published", check_published(submission, against, case.complaints))
+    if case.sound:
+        check_identity(submission, Neighbours(against) if neighbours is None else neighbours, case)
     if case.sound:
         _replay(submission, case, Designs() if designs is None else designs, quick)
     if case.sound and rerun:

@@ -100,7 +100,7 @@ def read_submission(path: Path, complaints: Complaints) -> Submission | None:
     names = _names(path, complaints)
     if names is None:
         return None
-    for number, line in enumerate(_lines(path, complaints), start=1):
+    for number, line in enumerate(read_lines(path, complaints), start=1):
         sha256.update(line)
         if number > MAX_SEEDS:
             complaints.add(number, "seed", f"more than {MAX_SEEDS} runs")
@@ -148,7 +148,7 @@ def _names(path: Path, complaints: Complaints) -> tuple[str, str] | None:
     return None if complaints.texts else (problem, optimizer)
 
 
-def _lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
+def read_lines(path: Path, complaints: Complaints) -> Iterator[bytes]:
     """Give the lines of a plain file, each of bounded length."""
     # A link must not be followed, and a pipe must not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -266,12 +266,14 @@ def _check_likeness(rows: Sequence[Row], complaints: Complaints) -> None:
 
 
 def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
-    """Name a package that two runs had in different versions, None if there is none.
+    """Name a package that two runs had in different versions, None if there is none that matters.
 
-    A library that only one of them names was imported by what ran before in the same process;
-    everything else must be named by both.
+    If both say which identity of the optimizer made them, that decides. Otherwise a library that
+    only one of them names was imported by what ran before in the same process; everything else
+    must be named by both.
     """
-    for package in sorted(first.keys() | second.keys()):
+    decisive = {SOURCE} if SOURCE in first and SOURCE in second else first.keys() | second.keys()
+    for package in sorted(decisive):
         one, other = first.get(package), second.get(package)
         if one != other and not (package in LIBRARIES and None in (one, other)):
             return f"no {package}" if other is None else f"{package} {other}"
@@ -295,7 +297,7 @@ def check_published(submission: Submission, folder: Path, complaints: Complaints
     rows = submission.rows
     path = folder / submission.problem / f"{submission.optimizer}.jsonl"
     unreadable = Complaints(path)
-    lines = _lines(path, unreadable) if path.exists() else ()
+    lines = read_lines(path, unreadable) if path.exists() else ()
     published = [hashlib.sha256(line).hexdigest() for line in lines]
     complaints.texts += unreadable.texts
     # Both files begin with seed 0, so what is published is the beginning of what is sent.

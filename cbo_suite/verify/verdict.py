@@ -20,7 +20,8 @@ class Verdict(NamedTuple):
         file: Its path, safe to print.
         row: "<problem>/<optimizer>", "" if the path does not say it.
         status: "verified" if its values came out again, "unverified" if they could not be
-            replayed here or a run not be made again, "refused" if something is wrong.
+            replayed here, a run not be made again or a maintainer has to look first, "refused" if
+            something is wrong.
         runs: Number of runs.
         provisional: Whether these are fewer than a full grid.
         sha256: Digest of the bytes of the file, "" if it is not well formed.
@@ -53,6 +54,7 @@ class Case:
         self.findings: list[Finding] = []
         self.flags: list[str] = []
         self.checked = False
+        self.doubted = False
         self.replayed = 0.0
 
     @property
@@ -73,7 +75,7 @@ class Case:
 
     def verdict(self, row: str, runs: int, provisional: bool, sha256: str) -> Verdict:
         """Sum up."""
-        status: Status = "verified" if self.checked else "unverified"
+        status: Status = "verified" if self.checked and not self.doubted else "unverified"
         return Verdict(
             self.complaints.name,
             row,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import cbo_suite as cbo
 from cbo_suite.campaign.store import Store
 from cbo_suite.cli import main
 from cbo_suite.errors import MissingExtra, OptimizerFailed, RecordError
@@ -106,26 +106,41 @@ def test_published_results_are_not_replaced_under_their_digests(
     assert "line 1, field line: seed 0 is published with other bytes" in complaint
 
 
-def without_source(records: Sequence[Record]) -> list[Record]:
-    """Return records that do not say which code made them."""
-    return [
-        msgspec.structs.replace(
-            record, versions={k: v for k, v in record.versions.items() if k != "optimizer-source"}
-        )
-        for record in records
-    ]
+def as_old(record: Record) -> Record:
+    """Return a record of the first version, which does not say which code made it."""
+    steps = np.array([step.x for step in record.improvements])
+    return msgspec.structs.replace(
+        record,
+        schema=1,
+        versions={k: v for k, v in record.versions.items() if k != "optimizer-source"},
+        statuses=None,
+        restarts=None,
+        seconds_processor=None,
+        root=None,
+        step_constraints=cbo.make_problem(record.task.problem).evaluate(steps).constraints,
+    )
 
 
-def test_new_runs_say_which_code_made_them(records: list[Record], tmp_path: Path) -> None:
-    """A published row that does not can stay, but grow no more."""
-    published, older = tmp_path / "published", without_source(records)
+def test_rows_that_do_not_say_which_code_made_them_stay_and_grow_no_more(
+    records: list[Record], tmp_path: Path
+) -> None:
+    """As those of the first version of records; new runs say it."""
+    older = [as_old(record) for record in records]
+    published = tmp_path / "published"
     put(published, older[:10])
-    assert verify_file(put(tmp_path / "same", older[:10]), against=published).status == "verified"
+    verdict = verify_file(put(tmp_path / "same", older[:10]), against=published)
+    assert verdict.status == "verified"
+    assert verdict.findings[2][:2] == ("identity", "skipped")
+    assert "do not say which code made them" in verdict.findings[2].detail
     (complaint,) = verify_file(put(tmp_path / "more", older), against=published).complaints
     assert (
         "line 11, field versions: it does not name 'optimizer-source'; the published" in complaint
     )
-    mixed = put(tmp_path / "mixed", older[:10] + records[10:])
+    told = [
+        msgspec.structs.replace(record, versions=record.versions | {"optimizer-source": "0" * 64})
+        for record in older[10:]
+    ]
+    mixed = put(tmp_path / "mixed", older[:10] + told)
     (complaint,) = verify_file(mixed, against=published).complaints
     assert "line 11, field versions: optimizer-source " in complaint
     (complaint,) = verify_file(put(tmp_path / "new", older), against=tmp_path).complaints

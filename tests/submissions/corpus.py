@@ -277,8 +277,9 @@ CORPUS: dict[str, Case] = {
     "wrong batch size": task("field task.batch_size: 5, must be 1", batch_size=5),
     "wrong initial design": task("field task.n_init: 20, must be 10", n_init=20),
     "asynchronous": task("field task.workers: 4, must be None", workers=4),
-    "mixed versions": edited(
-        lambda record: record["versions"].update({"numpy": "1.0"}), "field versions: numpy 1.0"
+    "mixed identities": edited(
+        lambda record: record["versions"].update({"optimizer-source": "0" * 64}),
+        "field versions: optimizer-source 000",
     ),
     "mixed options": fields("field options: it differs from line 1", options={"step": 2}),
     "no version": edited(lambda record: record["versions"].clear(), "field versions: .*cbo-suite"),
