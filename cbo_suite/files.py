@@ -34,6 +34,16 @@ def write_whole(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def move_aside(path: Path, word: str) -> Path:
+    """Give a file a name beside its own, such as `a.jsonl.damaged-1`, and return that."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{word}-{number}")).exists():
+        number += 1
+    path.rename(aside)
+    sync_folder(path.parent)
+    return aside
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable; some systems cannot open a folder, which is no loss."""
     try:

@@ -23,7 +23,7 @@ import msgspec
 from cbo_suite.campaign.leases import PATIENCE_SECONDS, Leases, explained
 from cbo_suite.engines import INTERRUPTED, Outcome
 from cbo_suite.errors import InvalidTask, JournalError
-from cbo_suite.files import sync_folder, write_whole
+from cbo_suite.files import move_aside, write_whole
 from cbo_suite.journal import outline_journal, read_header
 from cbo_suite.tasks import Task
 
@@ -127,13 +127,9 @@ class Store:
         Raises:
             StoreNotWritten: It cannot be moved.
         """
-        path, number = self.journal(task), 1
-        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-            number += 1
+        path = self.journal(task)
         with explained(path):
-            path.rename(aside)
-            sync_folder(path.parent)
-        return aside
+            return move_aside(path, "damaged")
 
     def last(self, task: Task) -> Outcome | None:
         """Return how the last attempt at a task ended, None if that is not known."""

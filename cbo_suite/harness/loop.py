@@ -34,6 +34,7 @@ from cbo_suite.harness.description import describe_run, plain_json
 from cbo_suite.harness.design import initial_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
 from cbo_suite.harness.results import Run, gather_run
+from cbo_suite.harness.resuming import resumed_header, told_before
 from cbo_suite.harness.settings import Factory, Progress, Settings
 from cbo_suite.harness.threads import Threads
 from cbo_suite.journal import (
@@ -43,7 +44,7 @@ from cbo_suite.journal import (
     Pending,
     to_json_numbers,
 )
-from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Task
+from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer, Task
 
 T = TypeVar("T")
 
@@ -108,8 +109,22 @@ class Loop:
             end = self.open_journal(writer)
             if end is not None:
                 return gather_run(self.header, self.batches, end)
+        self.optimizer = self.make_optimizer()
+        try:
+            self.restore_state()
+            while self.told < self.task.budget:
+                while len(self.under_way) < self.slots and self.may_ask():
+                    self.start_group()
+                self.finish_group()
+            return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
+        finally:
+            # Some optimizers hold a thread, which is not left to the garbage collector.
+            getattr(self.optimizer, "close", lambda: None)()
+
+    def make_optimizer(self) -> Optimizer:
+        """Make the optimizer as the task says."""
         task = self.task
-        self.optimizer = self.timed_call(
+        return self.timed_call(
             "the constructor",
             lambda: self.factory(
                 self.problem.space,
@@ -119,16 +134,6 @@ class Loop:
                 **self.settings.options,
             ),
         )
-        try:
-            self.restore_state()
-            while self.told < task.budget:
-                while len(self.under_way) < self.slots and self.may_ask():
-                    self.start_group()
-                self.finish_group()
-            return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
-        finally:
-            # Some optimizers hold a thread, which is not left to the garbage collector.
-            getattr(self.optimizer, "close", lambda: None)()
 
     def open_journal(self, writer: JournalWriter) -> End | None:
         """Read what the journal holds, or start it; return the end of a complete run."""
@@ -137,21 +142,15 @@ class Loop:
         if contents is None:
             writer.begin(self.header)
             return None
-        for name in ("task", "options", "dim", "num_constraints", "facts"):
-            recorded, wanted = getattr(contents.header, name), getattr(self.header, name)
-            if recorded != wanted:
-                raise JournalError(
-                    f"{writer.path} belongs to another run: its {name} is {recorded}, this run's "
-                    f"is {wanted}; choose another path or remove the file"
-                )
-        self.header = contents.header
+        self.header = resumed_header(contents, self.header, writer.path)
         if contents.notice:
             _log.warning("%s", contents.notice)
-        if contents.end is not None and contents.end.status == "complete":
+        finished = contents.end is not None and contents.end.status == "complete"
+        if finished and self.header == contents.header:
             self.batches = contents.batches
             return contents.end
-        # The end of a failed run is taken back: its cause may be fixed.
-        writer.begin(contents.header, contents.batches)
+        # The end is taken back: the cause of a failure may be fixed, a shorter run goes on.
+        writer.begin(self.header, contents.batches)
         self.recorded = deque(contents.batches)
         return None
 
@@ -191,6 +190,9 @@ class Loop:
             x = self.design[self.asked : self.asked + self.group_size]
         else:
             wanted = min(self.group_size, self.task.budget - self.asked)
+            # The last batch of a shorter run may have been cut by its budget.
+            if self.asked < told_before(self.header):
+                wanted = min(wanted, told_before(self.header) - self.asked)
             x = self.timed_call(
                 "ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted)
             )
@@ -210,13 +212,17 @@ class Loop:
         """Wait for the group that ends next, write it down and tell it."""
         group = self.next_group()
         if self.recorded:
-            batch = self.recorded.popleft()
+            batch = self.recorded[0]
             if batch.first != group.first or not np.array_equal(batch.points, group.x):
+                if self.told < told_before(self.header):
+                    self.tell_shorter_run()
+                    return
                 raise JournalError(
                     f"the journal does not replay: evaluation {batch.first} was at {batch.x[0]}, "
                     f"now evaluation {group.first} is asked at {group.x[0].tolist()}; the "
                     "optimizer is not deterministic, or it changed: start a new journal"
                 )
+            self.recorded.popleft()
             self.clock = batch.clock
             if not self.recorded:
                 self.end_replay(batch)
@@ -228,6 +234,24 @@ class Loop:
         callback = self.settings.callback
         if callback is not None and self.best is not None:
             callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
+
+    def tell_shorter_run(self) -> None:
+        """Tell a new optimizer what a shorter run evaluated, without asking.
+
+        An optimizer that plans with its budget proposes other points than the shorter run did.
+        """
+        getattr(self.optimizer, "close", lambda: None)()
+        self.optimizer = self.make_optimizer()
+        self.under_way.clear()
+        self.recorded.extendleft(reversed(self.batches))
+        self.batches, self.told, self.best = [], 0, None
+        while self.told < told_before(self.header):
+            batch = self.recorded.popleft()
+            self.clock = batch.clock
+            self.tell(batch)
+        self.asked = self.told
+        if not self.recorded:
+            self.end_replay(batch)
 
     def next_group(self) -> _Group:
         """Take out the group that ends next, by the virtual clock or in real-time order."""

@@ -49,6 +49,7 @@ class Settings:
         processes: Number of processes that evaluate, None to leave it to `processes_for`.
         evaluation_timeout: Seconds after which the evaluation of a point is killed, None for never.
         real_time: Whether results of asynchronous workers are told in the order in which they come.
+        more_facts: Further facts for the header of the journal, which a resumed run must have too.
         registered: Whether the problem is the registered one of its id, which other processes make
             for themselves; any other is sent to them.
 
@@ -63,6 +64,7 @@ class Settings:
     evaluation_timeout: float | None = None
     real_time: bool = False
     registered: bool = False
+    more_facts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse options and a time-out that are none."""
@@ -99,7 +101,7 @@ class Settings:
 
     def facts(self) -> dict[str, str]:
         """Return what of these settings can change a result, for the header of the journal."""
-        facts = {}
+        facts = dict(self.more_facts)
         if self.evaluation_timeout is not None:
             facts["evaluation_timeout"] = str(self.evaluation_timeout)
         if self.real_time:

@@ -95,7 +95,6 @@ def test_a_state_spares_the_recomputation(tmp_path: Path) -> None:
     ("change", "workers"),
     [
         ({"seed": 6}, None),
-        ({"budget": 32}, None),
         ({"batch_size": 3}, None),
         ({"n_init": 5}, None),
         ({}, 2),
