@@ -41,7 +41,7 @@ DOUBLED = SUM.replace("sum(axis=1)", "sum(axis=1) * 2")
 
 def minimize(fun: Fun, journal: Path, **settings: Any) -> Any:
     """Minimise over a square with ten evaluations, by default with random search."""
-    given = {"budget": 10, "optimizer": "random-search", "journal": journal} | settings
+    given: dict[str, Any] = {"budget": 10, "optimizer": "random-search", "journal": journal} | settings
     CALLS.clear()
     return cbo.minimize(fun, [0.0, 0.0], [1.0, 1.0], **given)
 
@@ -83,7 +83,8 @@ def test_what_the_source_does_not_show_is_found_by_evaluating_again(tmp_path: Pa
     def scaled(factor: float) -> Fun:
         def fun(x: Array) -> Array:
             CALLS.append(x)
-            return factor * x.sum(axis=1)
+            total: Array = factor * x.sum(axis=1)
+            return total
 
         return fun
 
@@ -132,7 +133,7 @@ def test_an_optimizer_that_plans_with_its_budget_is_told_what_there_is(tmp_path:
         def __init__(self, space: Space, *, budget: int, batch_size: int, seed: int) -> None:
             super().__init__(space, budget=budget, batch_size=batch_size, seed=seed + budget)
 
-        get_state = set_state = None  # type: ignore[assignment]
+        get_state = set_state = None
 
     path = tmp_path / "run.jsonl"
     short = minimize(make(SUM), path, optimizer=Planner, batch_size=3)

@@ -54,7 +54,8 @@ class Factor(NamedTuple):
         """Solve for the kernel matrix with right-hand sides `(n, k)`."""
         # Not `cholesky_solve`, which copies the factor: for few sides that is most of the time.
         half = torch.linalg.solve_triangular(self.lower, right, upper=False)
-        return torch.linalg.solve_triangular(self.lower.mT, half, upper=True)
+        solution: Tensor = torch.linalg.solve_triangular(self.lower.mT, half, upper=True)
+        return solution
 
 
 def factorise(kernel: Kernel, x: Tensor) -> Factor:
