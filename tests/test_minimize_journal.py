@@ -41,7 +41,8 @@ DOUBLED = SUM.replace("sum(axis=1)", "sum(axis=1) * 2")
 
 def minimize(fun: Fun, journal: Path, **settings: Any) -> Any:
     """Minimise over a square with ten evaluations, by default with random search."""
-    given: dict[str, Any] = {"budget": 10, "optimizer": "random-search", "journal": journal} | settings
+    given: dict[str, Any] = {"budget": 10, "optimizer": "random-search", "journal": journal}
+    given |= settings
     CALLS.clear()
     return cbo.minimize(fun, [0.0, 0.0], [1.0, 1.0], **given)
 
