@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cbo_suite.campaign.store import Store
     from cbo_suite.tasks import Task
 
-_WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing")
+_WORDS = ("done", "running", "failed", "damaged", "skipped", "interrupted", "missing")
 
 
 @click.command()
@@ -38,8 +38,8 @@ def status(folder: Path, as_json: bool) -> None:
     from cbo_suite.cli.tables import print_table
 
     total = Counter(word for _, word, _ in rows)
-    # Rare, so that it need not take room in every table.
-    words = (*_WORDS, "damaged") if total["damaged"] else _WORDS
+    # What occurs nowhere takes no room from the names.
+    words = [word for word in _WORDS if total[word] or word == "done"]
     pairs: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for task, word, _ in rows:
         pairs[task.problem, task.optimizer][word] += 1
@@ -48,11 +48,14 @@ def status(folder: Path, as_json: bool) -> None:
         ("problem", "optimizer", *words),
         [(*pair, *(str(counts[word] or "") for word in words)) for pair, counts in pairs.items()],
         right=range(2, 2 + len(words)),
+        names=(0, 1),
+        keep=3,
     )
     for task, word, reason in rows:
         if reason and word != "skipped":
             click.echo(f"{word}: {task.name}: {reason}")
-    click.echo(f"{len(rows)} runs: " + ", ".join(f"{total[word]} {word}" for word in words))
+    counted = [word for word in _WORDS if total[word] or word != "damaged"]
+    click.echo(f"{len(rows)} runs: " + ", ".join(f"{total[word]} {word}" for word in counted))
 
 
 def _look(store: Store, task: Task) -> tuple[str, str]:

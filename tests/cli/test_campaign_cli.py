@@ -219,3 +219,13 @@ def test_limits_reach_the_runs(cbo: Cbo) -> None:
 def test_durations_are_read_at_a_glance(seconds: float, text: str) -> None:
     """Two units at most."""
     assert duration(seconds) == text
+
+
+def test_status_keeps_names_whole_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """At 80 columns counts are left out before a letter of an id is."""
+    names = ("lunar-lander-m50-v1", "scbo-untransformed-ei-global")
+    Store(tmp_path).write_plan([Task(*names, 1000, 50, 50, seed) for seed in range(3)])
+    command = [sys.executable, "-m", "cbo_suite", "status", str(tmp_path)]
+    shown = on_terminal(command, TERM="xterm", COLUMNS="80")
+    assert f"│ {names[0]} │ {names[1]} │" in shown
+    assert "3 runs: 0 done" in shown
