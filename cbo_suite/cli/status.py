@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cbo_suite.campaign.store import Store
     from cbo_suite.tasks import Task
 
-_WORDS = ("done", "running", "failed", "damaged", "skipped", "interrupted", "missing")
+_WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing", "damaged")
 
 
 @click.command()
