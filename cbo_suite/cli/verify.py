@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     "--rerun", type=click.IntRange(0), default=0, metavar="K", help="Run K of the seeds again."
 )
 @click.option(
+    "--twins",
+    type=click.IntRange(0),
+    default=0,
+    metavar="K",
+    help="Run the optimizer on K reflected and permuted twins of the problem.",
+)
+@click.option(
     "--quick",
     is_flag=True,
     help="Replay one run of each file where the problem is expensive, and verify nothing by it.",
@@ -58,6 +65,7 @@ def verify(
     since: str | None,
     repository: Path,
     rerun: int,
+    twins: int,
     quick: bool,
     salt: str | None,
     mark: Path | None,
@@ -66,10 +74,10 @@ def verify(
     """Verify result files <problem>/<optimizer>.jsonl, or all files of folders.
 
     A file is read strictly and its points are put into the problem again; every value must come
-    out as recorded. Exits with 1 if a file is refused, or if --rerun was asked for and could not
-    be done.
+    out as recorded. Exits with 1 if a file is refused, or if --rerun or --twins were asked for and
+    could not be done or speak against it.
     """
-    checks = {"rerun": rerun, "quick": quick, "salt": salt}
+    checks = {"rerun": rerun, "twins": twins, "quick": quick, "salt": salt}
     if since is not None:
         if files or against is not None:
             raise click.UsageError("--since takes all files from git: leave FILE and --against out")
@@ -107,7 +115,7 @@ def _verify(paths: list[Path], checks: dict[str, Any], mark: Path | None, as_jso
     else:
         click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
         click.echo(f"To draw the same seeds and samples again: --salt {salt}")
-    if counts["refused"] or (checks["rerun"] and counts["unverified"]):
+    if counts["refused"] or ((checks["rerun"] or checks["twins"]) and counts["unverified"]):
         raise click.exceptions.Exit(1)
 
 

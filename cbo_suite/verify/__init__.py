@@ -24,6 +24,7 @@ from cbo_suite.verify.submission import (
     read_submission,
     row_name,
 )
+from cbo_suite.verify.twins import check_twins
 from cbo_suite.verify.verdict import MISSING, Case, Verdict
 
 __all__ = ["Designs", "Neighbours", "Verdict", "mark_verified", "new_salt", "verify_file"]
@@ -39,6 +40,7 @@ def verify_file(
     *,
     against: Path | None = None,
     rerun: int = 0,
+    twins: int = 0,
     quick: bool = False,
     salt: str | None = None,
     designs: Designs | None = None,
@@ -50,6 +52,7 @@ def verify_file(
         path: The file `<problem>/<optimizer>.jsonl`.
         against: Folder of published runs, which must not be overwritten.
         rerun: Number of seeds that are drawn and run again.
+        twins: Number of twins of the problem that the optimizer is run on.
         quick: Whether of an expensive problem only one run is replayed, which verifies nothing.
         salt: That of an earlier verdict, to repeat its draws; None for a new one.
         designs: Initial designs that files verified together share; None for this file alone.
@@ -69,6 +72,8 @@ def verify_file(
         _replay(submission, case, Designs() if designs is None else designs, quick)
     if case.sound and rerun:
         rerun_seeds(submission, rerun, case)
+    if case.sound and twins:
+        check_twins(submission, twins, case)
     return case.verdict(
         f"{submission.problem}/{submission.optimizer}",
         len(submission.rows),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from cbo_suite.errors import InvalidTask, OptimizerFailed, UnknownId, UnsupportedTask
 from cbo_suite.harness import Factory, Run, Settings, execute
-from cbo_suite.protocols import Array
 from cbo_suite.records import Record
 from cbo_suite.registry import make_problem, optimizer_factory
 from cbo_suite.scoring.statistics import paired_wilcoxon
+from cbo_suite.verify.outcomes import outcome_of, rank_ends
 from cbo_suite.verify.replay import draw
 from cbo_suite.verify.submission import Submission
 from cbo_suite.verify.verdict import MISSING, Case
@@ -66,8 +65,7 @@ def rerun_seeds(submission: Submission, count: int, case: Case) -> None:
     if believed or not case.sound:
         case.note("rerun", text)
     else:
-        case.skip("rerun", text)
-        case.checked = False
+        case.doubt("rerun", text)
 
 
 def _judge(again: list[Again]) -> tuple[bool, str]:
@@ -90,11 +88,10 @@ def _judge(again: list[Again]) -> tuple[bool, str]:
             f"{what}; {len(pairs)} complete runs that differ are too few for a test: at least "
             f"{LEAST_RERUNS} are needed"
         )
-    ranks = rank_outcomes(
-        np.array([_end(record.objectives, record.violations) for record, _ in pairs]),
-        np.array([_end(run.objective, run.evaluation.violation) for _, run in pairs]),
-    )
-    p_value = paired_wilcoxon(*ranks, alternative="less")
+    outcomes = [outcome_of(r.task, r.objectives, r.violations) for r, _ in pairs]
+    outcomes += [outcome_of(r.task, run.objective, run.evaluation.violation) for r, run in pairs]
+    ranks = rank_ends(outcomes)
+    p_value = paired_wilcoxon(ranks[: len(pairs)], ranks[len(pairs) :], alternative="less")
     better = "better" if p_value <= LEVEL else "no better"
     text = f"{what}; recorded runs end {better} than those made again, p = {p_value:.2g}"
     return p_value > LEVEL, text
@@ -138,19 +135,3 @@ def _first_difference(record: Record, again: Run) -> str | None:
     if len(again.objective) != len(record.objectives):
         return f"it has {len(again.objective)} evaluations instead of {len(record.objectives)}"
     return None if again.digest == record.digest else "its digest is another one"
-
-
-def _end(objective: Array, violation: Array) -> tuple[float, float]:
-    """Return where a run ends: the least violation, and the least objective that goes with it."""
-    least = float(np.min(violation, initial=np.inf))
-    if least == np.inf:
-        return least, np.inf
-    return least, float(objective[violation == least].min())
-
-
-def rank_outcomes(first: Array, second: Array) -> tuple[Array, Array]:
-    """Rank outcomes (violation, objective), shape `(n, 2)` each, together: 1 is the best."""
-    both = np.concatenate([first, second])
-    _, place = np.unique(both, axis=0, return_inverse=True)
-    ranks = rankdata(place.ravel())
-    return ranks[: len(first)], ranks[len(first) :]

@@ -73,6 +73,11 @@ class Case:
         """Note that a check could not be made."""
         self.findings.append(Finding(rule, "skipped", str(reason)))
 
+    def doubt(self, rule: str, reason: str) -> None:
+        """Note a check that leaves a file unverified, though nothing in it is wrong by itself."""
+        self.findings.append(Finding(rule, "failed", reason))
+        self.checked = False
+
     def verdict(self, row: str, runs: int, provisional: bool, sha256: str) -> Verdict:
         """Sum up."""
         status: Status = "verified" if self.checked and not self.doubted else "unverified"

@@ -154,7 +154,7 @@ def test_a_run_that_does_not_repeat_is_found(records: list[Record], tmp_path: Pa
     assert verify_file(path).status == "verified"
     few = verify_file(path, rerun=3)
     assert (few.status, few.complaints) == ("unverified", [])
-    assert few.findings[-1][:2] == ("rerun", "skipped")
+    assert few.findings[-1][:2] == ("rerun", "failed")
     assert "0 of 3 identical" in few.findings[-1].detail
     assert "3 complete runs that differ are too few for a test" in few.findings[-1].detail
     many = verify_file(path, rerun=20)
