@@ -11,13 +11,11 @@ from pathlib import Path
 
 from cbo_suite._version import __version__
 from cbo_suite.harness.identity import describe_factory, identify_target
+from cbo_suite.records import SOURCE
 from cbo_suite.system import cores
 
 # Libraries whose version can change a result; named when a run has imported them.
 LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
-
-# What the identity of the optimizer is called among the versions.
-SOURCE = "optimizer-source"
 
 
 def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:

@@ -49,8 +49,9 @@ is ranked; one with less is listed as partial, with its score on what it was run
 - **rank**: by anytime among the methods, with its 95 % interval. **mean rank** (lower is better):
   by the SCBO paper's rule. Both change with the participants.
 - Variants of a method have a score and no rank; they stand below the tables of each track.
-- Notes: *provisional*: fewer than 30 runs on a problem; *imputed*: the share of runs that failed
-  and were carried on with their last state; *verified*: the recorded points were evaluated again.
+- Notes: *provisional*: fewer than 30 runs on a problem; *mixed*: the code of the optimizer or its
+  options are not the same on all problems; *imputed*: the share of runs that failed and were
+  carried on with their last state; *verified*: the recorded points were evaluated again.
 """
 _PROBLEM_NOTE = """\
 Paper score: mean final value, lower is better; a run without a feasible point is given {default},
@@ -205,7 +206,7 @@ def _companions(row: RankingRow) -> tuple[str, str, str]:
 
 def _notes(row: RankingRow | ProblemRow) -> str:
     """Write out the badges of a row."""
-    notes = ["verified"] * row.verified + ["provisional"] * row.provisional
+    notes = ["verified"] * row.verified + ["provisional"] * row.provisional + ["mixed"] * row.mixed
     return ", ".join(notes + [f"imputed {100 * row.imputed:.3g} %"] * (row.imputed > 0))
 
 

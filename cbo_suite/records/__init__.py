@@ -16,6 +16,7 @@ from cbo_suite.records.lines import (
 from cbo_suite.records.make import make_record
 from cbo_suite.records.record import (
     MAX_POINT_NUMBERS,
+    SOURCE,
     Improvement,
     Record,
     Sample,
@@ -28,6 +29,7 @@ __all__ = [
     "MAX_LINE_BYTES",
     "MAX_POINT_NUMBERS",
     "SAMPLE_SIZE",
+    "SOURCE",
     "Improvement",
     "Record",
     "Sample",

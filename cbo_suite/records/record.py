@@ -11,6 +11,8 @@ import numpy as np
 
 from cbo_suite.protocols import Array, BoolArray, Evaluation, Task
 
+# What the identity of the optimizer is called among the versions.
+SOURCE = "optimizer-source"
 # Above this many numbers (n * d) only improvements and a sample of the points of a run are kept.
 MAX_POINT_NUMBERS = 10_000
 
@@ -121,6 +123,11 @@ class Record(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
         return encode_record(self) == encode_record(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def identity(self) -> str | None:
+        """Identity of the optimizer, None if the record does not name it."""
+        return self.versions.get(SOURCE)
 
     @property
     def feasible(self) -> BoolArray:

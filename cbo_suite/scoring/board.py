@@ -82,6 +82,7 @@ class ProblemRow(msgspec.Struct, frozen=True):
         superiority: A12: how likely a run of this optimizer beats one of the control.
         verified: Whether the points were replayed and gave the recorded values.
         provisional: Whether there are fewer than 30 runs.
+        mixed: Whether its runs were made by several identities of the optimizer or options.
         versions: Package to version; several versions are separated by commas.
         curves: The course of the runs.
         outcomes: The end of each run.
@@ -108,6 +109,7 @@ class ProblemRow(msgspec.Struct, frozen=True):
     superiority: float | None
     verified: bool
     provisional: bool
+    mixed: bool
     versions: dict[str, str]
     curves: Curves
     outcomes: Outcomes
@@ -173,6 +175,7 @@ class RankingRow(msgspec.Struct, frozen=True):
         imputed: Share of runs that failed.
         verified: Whether its runs on all these problems are verified.
         provisional: Whether it has fewer than 30 runs on one of these problems.
+        mixed: Whether its runs on these problems were made by several identities or options.
     """
 
     optimizer: str
@@ -190,6 +193,7 @@ class RankingRow(msgspec.Struct, frozen=True):
     imputed: float
     verified: bool
     provisional: bool
+    mixed: bool
 
     @property
     def variant(self) -> bool:

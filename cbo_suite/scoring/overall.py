@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -126,6 +127,7 @@ def _gather(records: Iterable[Record], references: Mapping[str, Reference]) -> l
         entry.runs.append(summarize(record, gathered.reference, gathered.grid))
         for package, version in record.versions.items():
             entry.versions[package].add(version)
+        entry.settings.add(json.dumps([record.identity, record.options], sort_keys=True))
         gathered.digests.append(f"{task.optimizer} {task.seed} {record.digest}\n")
         gathered.sizes = max(gathered.sizes, (record.dim, record.num_constraints))
     for gathered in problems.values():
@@ -235,6 +237,7 @@ def _standing(
         imputed=rounded(sum(row.imputed * row.runs for row in rows) / sum(sizes)),
         verified=all(row.verified for row in rows),
         provisional=any(row.provisional for row in rows),
+        mixed=len({setting for entry in entries for setting in entry.settings}) > 1,
     )
     return Standing(row, draws, sizes)
 

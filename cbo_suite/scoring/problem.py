@@ -46,12 +46,14 @@ class Entry:
     Attributes:
         runs: The runs, in the order of their seeds once all are gathered.
         versions: Package to the versions that were used.
+        settings: What made the runs: identities of the optimizer and options, as text.
         paper_draws: Bootstrap draws of the final mean under the paper's rule.
         anytime_draws: Bootstrap draws of the mean of `anytime`.
     """
 
     runs: list[RunSummary] = field(default_factory=list)
     versions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    settings: set[str] = field(default_factory=set)
     paper_draws: Array = field(default_factory=lambda: np.empty(0))
     anytime_draws: Array = field(default_factory=lambda: np.empty(0))
 
@@ -228,6 +230,7 @@ def _row(
         superiority=tidy(test[1]),
         verified=verified,
         provisional=len(runs) < FULL_RUNS,
+        mixed=len(entry.settings) > 1,
         versions={name: ", ".join(sorted(found)) for name, found in entry.versions.items()},
         curves=Curves(
             paper_mean=[tidy_near(mean, best) for mean in paper_mean],

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cbo_suite.harness.environment import SOURCE
 from cbo_suite.harness.identity import identify_target
 from cbo_suite.harness.releases import released_identities
+from cbo_suite.records import SOURCE
 from cbo_suite.registry import OWN_PACKAGE, OptimizerInfo, list_optimizers
 from cbo_suite.verify.submission import Complaints, Row, Submission, read_lines, row_name
 from cbo_suite.verify.verdict import Case
@@ -100,7 +100,7 @@ def check_identity(submission: Submission, neighbours: Neighbours, case: Case) -
     published = {row.partition("/")[2] for row in neighbours.published}
     if optimizer not in own and optimizer not in published:
         _check_name(optimizer, {*own, *published}, case.complaints)
-    if SOURCE not in first.record.versions and first.record.schema == 1 and case.sound:
+    if first.record.identity is None and first.record.schema == 1 and case.sound:
         case.skip("identity", "the runs do not say which code made them, so the row cannot grow")
     else:
         detail = _check_source(first, own.get(optimizer), case.complaints)
@@ -121,7 +121,7 @@ def _check_source(row: Row, own: OptimizerInfo | None, complaints: Complaints) -
         own: The optimizer if it is one of the suite.
         complaints: Takes what is wrong.
     """
-    identity = row.record.versions.get(SOURCE)
+    identity = row.record.identity
     if identity is None:
         complaints.add(
             row.line,
@@ -217,7 +217,7 @@ def _find_copies(submission: Submission, neighbours: Neighbours, case: Case) -> 
 def _find_mixture(submission: Submission, neighbours: Neighbours, case: Case) -> None:
     """Point out an id that is not one identity with one set of options on all its problems."""
     record = submission.rows[0].record
-    mine = Setting(record.versions.get(SOURCE), record.options)
+    mine = Setting(record.identity, record.options)
     for field, words in (("identity", "another identity"), ("options", "other options")):
         differing = sorted(
             problem

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from cbo_suite.errors import RecordError, UnknownId, printable
-from cbo_suite.harness.environment import LIBRARIES, SOURCE
-from cbo_suite.records import BLOCK_SEEDS, MAX_LINE_BYTES, Record, decode_record
+from cbo_suite.harness.environment import LIBRARIES
+from cbo_suite.records import BLOCK_SEEDS, MAX_LINE_BYTES, SOURCE, Record, decode_record
 from cbo_suite.registry import protocol_of
 
 MIN_SEEDS = 10

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cbo_suite.leaderboard.markdown_page import markdown
 from cbo_suite.records import Record
 from cbo_suite.registry import list_problems
 from cbo_suite.scoring import TRACKS, Track, load_references, make_board
@@ -35,6 +36,29 @@ def runs(problem: str, optimizer: str, *values: float | None, n: int = LEAST_RUN
         make([values[seed % len(values)]], problem=problem, optimizer=optimizer, seed=seed)
         for seed in range(n)
     ]
+
+
+def test_a_row_says_if_it_is_not_one_method() -> None:
+    """Of one identity and one set of options on all problems of its track, not of others."""
+    one, two = ({"optimizer-source": sign * 64} for sign in "12")
+    settings = {
+        "same": ((one, {}), (one, {})),
+        "code": ((one, {}), (two, {})),
+        "options": ((one, {"a": 1, "b": 2}), (one, {"a": 1})),
+        "unknown": ((one, {}), ({}, {})),
+    }
+    records = [
+        msgspec.structs.replace(record, versions=versions, options=options)
+        for optimizer, made in settings.items()
+        for problem, (versions, options) in zip((TWO[0], TWO[1]), made, strict=True)
+        for record in runs(problem, optimizer, 1.0)
+    ]
+    board = make_board(records, REFERENCES, tracks=[ALONE, Track("half-v1", "", ((TWO[0],),))])
+    pair, half = ({row.optimizer: row.mixed for row in track.ranked} for track in board.tracks)
+    assert pair == {"same": False, "code": True, "options": True, "unknown": True}
+    assert set(half.values()) == {False}
+    assert not any(row.mixed for problem in board.problems for row in problem.rows)
+    assert sum("provisional, mixed |" in line for line in markdown(board).splitlines()) == 3
 
 
 def test_lists_are_frozen() -> None:

@@ -14,12 +14,12 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.harness import Factory
 from cbo_suite.harness.design import initial_design
-from cbo_suite.harness.environment import SOURCE
 from cbo_suite.harness.identity import identify_target
 from cbo_suite.journal import Contents, read_journal
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import (
     MAX_POINT_NUMBERS,
+    SOURCE,
     Record,
     Sample,
     improvements,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import cbo_suite as cbo
 from cbo_suite.cli import main
 from cbo_suite.harness import releases
-from cbo_suite.harness.environment import SOURCE
-from cbo_suite.records import Record, read_records
+from cbo_suite.records import SOURCE, Record, read_records
 from cbo_suite.verify import Neighbours, Verdict, verify_file
 from cbo_suite.verify.identity_checks import is_look_alike
 from tests.submissions.honest import failed_at_once, put, renamed, run_records
