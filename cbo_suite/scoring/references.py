@@ -30,8 +30,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         budget: Number of evaluations of the problem's protocol.
         n_init: Number of initial points of the problem's protocol.
         feasibility_tolerance: Largest total violation that counts as feasible.
-        optional: Whether not everybody can run the problem, as it needs what cannot be shipped. It
-            has its own page, and no part in the overall score.
+        optional: Whether not everybody can run the problem, as it needs what cannot be shipped.
         source: Where the values come from.
     """
 
