@@ -136,7 +136,7 @@ def print_plan(campaign: Campaign, jobs: int) -> None:
             )
         )
     columns = ("problem", "optimizer", "budget", "runs", "to run", "time", "estimate")
-    print_table("Plan", columns, rows, right=(2, 3, 4, 5))
+    print_table("Plan", columns, rows, right=(2, 3, 4, 5), names=(0, 1), keep=2)
     total = campaign.estimator.estimate(campaign.waiting)
     click.echo(
         f"{len(campaign.tasks)} runs: {len(campaign.done)} done, {len(campaign.failed)} failed, "

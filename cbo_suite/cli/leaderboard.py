@@ -123,7 +123,7 @@ def _print_rankings(board: Board, variants: bool) -> None:
             title, right = f"Variants in {track.track}", [1 + place for place in RIGHT_PARTIAL]
             print_table(title, page.VARIANT_COLUMNS, found, right, names=(0, 1), keep=3)
         elif found:
-            click.echo(f"and {len(found)} variants of these methods: --variants prints them")
+            click.echo(f"variants of these methods: {len(found)}; --variants prints them")
     inside = {problem for track in board.tracks for problem in track.problems}
     outside = [found.problem for found in board.problems if found.problem not in inside]
     if outside:
