@@ -50,6 +50,7 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", with_python(PAGES), ids=name_of)
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
     """The blocks of the page run in order."""

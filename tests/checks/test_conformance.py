@@ -23,6 +23,7 @@ def test_problem_conforms(id_: str) -> None:
     assert (info.dim, info.num_constraints) == (problem.space.dim, problem.space.num_constraints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", [info.id for info in list_optimizers()])
 def test_optimizer_conforms(id_: str) -> None:
     """The optimizer keeps every rule."""

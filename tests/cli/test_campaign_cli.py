@@ -186,6 +186,7 @@ def test_mistakes_are_answered_without_a_traceback(
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_campaign_live(tmp_path: Path) -> None:
     """A bar, the counts, the runs under way with their best values, and the time that is left."""
     command = [sys.executable, "-m", "cbo_suite", *PLAN, "--seeds", "0", "--budget", "400"]

@@ -145,6 +145,7 @@ def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPat
     assert "toy-2d-v1" in titles
 
 
+@pytest.mark.slow
 def test_new_optimizer_is_ready_to_use(cbo: Command, tmp_path: Path) -> None:
     """What `cbo new` writes passes `cbo check` and its own test, and is never overwritten."""
     written = cbo("new", "optimizer", "my-search")
@@ -223,6 +224,7 @@ def test_check_reports_broken_rules(cbo: Command, tmp_path: Path) -> None:
     assert problem.exit_code == 0, problem.output
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_progress_bar() -> None:
     """On a real terminal the run shows a bar with the best value and the time left."""
     command = [sys.executable, "-m", "cbo_suite", "run", "toy-2d", "random-search"]

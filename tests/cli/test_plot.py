@@ -20,6 +20,8 @@ from cbo_suite.records import Record, write_records
 from cbo_suite.scoring.references import load_references
 from tests.make_records import make
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "leaderboard" / "runs"
 PNG, PDF = b"\x89PNG\r\n\x1a\n", b"%PDF-"

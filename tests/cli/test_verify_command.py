@@ -280,6 +280,7 @@ def test_what_cannot_be_run_again_is_not_verified(
         assert "cbo-suite[scbo]" in verdict.findings[-1].detail
 
 
+@pytest.mark.slow
 def test_who_writes_a_file_cannot_choose_what_is_run_again(
     records: list[Record], tmp_path: Path
 ) -> None:

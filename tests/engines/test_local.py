@@ -76,6 +76,7 @@ def test_what_went_wrong_has_a_name(tmp_path: Path) -> None:
     assert "unexpected keyword argument 'nonsense'" in found[bad_setting.task].error
 
 
+@pytest.mark.slow
 def test_a_run_can_be_stopped_and_resumed(tmp_path: Path) -> None:
     """Asked to end it ends; what it has evaluated is on record, and the next call goes on."""
     job = job_of(tmp_path, budget=3000)
@@ -135,6 +136,7 @@ def test_a_fork_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatc
         ForkServerClient()
 
 
+@pytest.mark.slow
 def test_torch_is_loaded_for_those_who_need_it_only(tmp_path: Path) -> None:
     """SCBO's run has torch on record and equals the run of this process; the others have none."""
     pytest.importorskip("torch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -29,6 +30,8 @@ from tests import black_boxes
 from tests.black_boxes import BEHAVIOURS
 from tests.doubles import Disc, Hill, StatefulHill, contents_of, defective, without_times
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 Settings = dict[str, Any]
 BOX: Settings = {"lower": [0.0, 0.0], "upper": [float(len(BEHAVIOURS)), 1.0], "num_constraints": 1}
@@ -52,11 +55,9 @@ def alive(pids: Iterable[int]) -> list[int]:
     """Keep the processes that run."""
     running = []
     for pid in pids:
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
                 running.append(pid)
-        except psutil.NoSuchProcess:
-            continue
     return running
 
 
@@ -216,12 +217,11 @@ def test_real_time_order_resumes_from_a_state_too(tmp_path: Path) -> None:
     """Whatever was told when, the optimizer goes on from its recorded state."""
     path = tmp_path / "run.jsonl"
     settings: Settings = {"budget": 14, "n_init": 3, "workers": 3, "real_time": True}
-    settings["journal"] = path
-    cbo.run("toy-2d-v1", StatefulHill, **settings)
+    cbo.run("toy-2d-v1", StatefulHill, journal=path, **settings)
     lines = path.read_bytes().splitlines(keepends=True)
     kept = b"".join(lines[:9])
     path.write_bytes(kept)
-    resumed = cbo.run("toy-2d-v1", StatefulHill, **settings)
+    resumed = cbo.run("toy-2d-v1", StatefulHill, journal=path, **settings)
     assert path.read_bytes().startswith(kept)
     assert len(resumed.x) == 14
     assert len({batch.first for batch in contents_of(path).batches}) == 14

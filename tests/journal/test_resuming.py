@@ -269,6 +269,7 @@ def run_and_acknowledge(path: Path, pipe: int, workers: int | None) -> None:
     os._exit(0)
 
 
+@pytest.mark.slow
 @FORK_WARNING
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start 200 runs quickly")
 def test_200_kills_lose_nothing(tmp_path: Path) -> None:

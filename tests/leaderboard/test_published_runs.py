@@ -17,6 +17,7 @@ def test_there_are_records() -> None:
     assert len(FILES) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(RUNS).as_posix())
 def test_published_records_are_verified(path: Path) -> None:
     """Well formed, a full grid, and every value comes out again."""

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cbo_suite as cbo
-from cbo_suite.checks import check_optimizer
 from cbo_suite.optimizers.cei import CEI
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.posterior import Posterior
@@ -23,7 +22,6 @@ from cbo_suite.optimizers.shared.believer import (
     shortlist,
 )
 from cbo_suite.protocols import Array, Evaluation, Space
-from cbo_suite.registry import optimizer_factory
 
 
 def exact_log_score(mean: list[float], deviation: list[float], best: float | None) -> float:
@@ -181,12 +179,6 @@ def test_shortlist_keeps_the_best_where_memory_is_short(monkeypatch: pytest.Monk
     assert kept.tolist() == sorted(score.argsort(descending=True)[:50].tolist())
     assert torch.equal(choose_batch(model, candidates, candidates[:0], best, 1), everything)
     assert len(shortlist(model, candidates, best, 60)) == 60
-
-
-@pytest.mark.parametrize("id_", ["cei", "cei-transformed"])
-def test_registered_and_conforming(id_: str) -> None:
-    """Both variants keep every rule."""
-    check_optimizer(optimizer_factory(id_))
 
 
 def test_proposals_without_a_feasible_point_seek_one() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 from cbo_suite import Evaluation, Space
-from cbo_suite.checks import check_optimizer
 from cbo_suite.errors import InvalidTask, MissingExtra
 from cbo_suite.optimizers.cma_es import CmaEs, Handling
 from cbo_suite.optimizers.random_search import RandomSearch
@@ -101,6 +99,7 @@ def test_is_pycma(handling: Handling, tmp_path: Path, monkeypatch: pytest.Monkey
     assert np.array_equal(ours, np.vstack(theirs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handling", HANDLINGS)
 def test_beats_random_search(handling: Handling) -> None:
     """With the same evaluations every variant ends below random search, in the median."""
@@ -195,6 +194,7 @@ def test_order_of_telling_makes_no_difference(handling: Handling) -> None:
     assert np.array_equal(forward.ask(8), backward.ask(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handling", HANDLINGS)
 @pytest.mark.parametrize("population", [4, 5, 8])
 def test_asynchronous_workers(handling: Handling, population: int) -> None:
@@ -278,6 +278,7 @@ def test_values_that_are_not_finite(handling: Handling) -> None:
     SPACE.validate(optimizer.ask(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handling", HANDLINGS)
 @pytest.mark.parametrize("dim", [1, 2])
 def test_without_constraints_it_converges_and_starts_again(handling: Handling, dim: int) -> None:
@@ -308,12 +309,6 @@ def test_silent(
     run(make(handling), 30)
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("handling", HANDLINGS)
-def test_conformance(handling: Handling) -> None:
-    """The contract holds."""
-    check_optimizer(partial(CmaEs, handling=handling), budget=20)
 
 
 @pytest.mark.parametrize(

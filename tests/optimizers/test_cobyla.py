@@ -14,7 +14,6 @@ from scipy._lib.pyprima.cobyla import cobylb
 from scipy._lib.pyprima.cobyla.trustregion import trstlp
 
 from cbo_suite import Evaluation, Space
-from cbo_suite.checks import check_optimizer
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers import cobyla
 from cbo_suite.optimizers.cobyla import Cobyla, Cobyqa
@@ -202,12 +201,6 @@ def test_close_ends_the_run(factory: Callable[..., CallbackOptimizer]) -> None:
     optimizer.close()
     assert [t for t in threading.enumerate() if t.name == "cbo-solver"] == []
     optimizer.tell(x, evaluate(x))
-
-
-@pytest.mark.parametrize("factory", OPTIMIZERS)
-def test_conformance(factory: Callable[..., CallbackOptimizer]) -> None:
-    """The contract holds."""
-    check_optimizer(factory, budget=20)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def random_covariance(generator: np.random.Generator, size: int) -> np.ndarray:
     return covariance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_constraints", [0, 1, 3])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_moments_of_a_factor_match_monte_carlo(num_constraints: int, seed: int) -> None:

@@ -150,6 +150,7 @@ def test_nothing_is_recommended_that_is_known_to_be_best() -> None:
     assert found is None or np.abs(found).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_recommendations_come_at_their_turn() -> None:
     """Every third ask is a recommendation if there is one to make; never, if so wished."""
     for every, expected in ((3, {2, 5, 8}), (0, set())):

@@ -15,7 +15,6 @@ from scipy.special import ndtri
 from scipy.stats import norm, qmc
 
 import cbo_suite as cbo
-from cbo_suite.checks import check_optimizer
 from cbo_suite.errors import InvalidTask, UnsupportedTask
 from cbo_suite.optimizers.shared.augmented_lagrangian import Multipliers, automatic_penalty
 from cbo_suite.optimizers.slack import Slack, natural_units
@@ -24,7 +23,6 @@ from cbo_suite.optimizers.slack.improvement import (
     log_expected_improvement,
 )
 from cbo_suite.protocols import Array, Evaluation, Space
-from cbo_suite.registry import optimizer_factory
 
 # (m, seed) of random cases; 11 constraints are those of the speed reducer.
 CASES = [(1, 0), (1, 1), (2, 2), (3, 3), (5, 4), (11, 5)]
@@ -72,6 +70,7 @@ class Case:
         return float(value.exp()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean_slack", [False, True])
 @pytest.mark.parametrize(("m", "seed"), CASES)
 def test_exact_improvement_agrees_with_monte_carlo(m: int, seed: int, mean_slack: bool) -> None:
@@ -248,12 +247,7 @@ def test_units_do_not_matter() -> None:
     np.testing.assert_allclose(asked[:2], asked[2:], atol=1e-6)
 
 
-@pytest.mark.parametrize("id_", ["slack", "slack-transformed"])
-def test_registered_and_conforming(id_: str) -> None:
-    """Both variants keep every rule."""
-    check_optimizer(optimizer_factory(id_))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"ei": "exact"}, {"slack": "mean"}])
 def test_options_are_other_ways_to_similar_proposals(options: dict[str, Any]) -> None:
     """The exact form and the article's slack run, and find the feasible corner as well."""
@@ -290,6 +284,7 @@ def test_harness_declines_what_is_too_large(problem: str, batch_size: int) -> No
         cbo.run(problem, "slack", budget=30, batch_size=batch_size, n_init=10)
 
 
+@pytest.mark.slow
 def test_toy_problem_is_solved() -> None:
     """The toy problem's 0.605 is reached within 60 evaluations; the optimum is 0.59979."""
     run = cbo.run("toy-2d-v1", "slack", budget=60, n_init=10, batch_size=1, seed=0)

@@ -248,6 +248,7 @@ run_all(Path(sys.argv[1]), ["1\\n"] * 5, timeout=300.0, workers=3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_the_owner_is_the_end_of_its_calls(
     number: signal.Signals, tmp_path: Path, scratch: Path

@@ -21,6 +21,8 @@ from cbo_suite.problems.lunar_lander import workers as lunar_workers
 from cbo_suite.problems.lunar_lander.flight import fly
 from cbo_suite.problems.lunar_lander.workers import Flight, Pool, fly_all
 
+pytestmark = pytest.mark.slow
+
 # Importing Box2D to see whether it is there would turn its warnings into errors, and crash.
 if find_spec("Box2D") is None:
     pytest.skip("needs the extra lunar", allow_module_level=True)

@@ -94,6 +94,7 @@ def records_of(entries: Entries) -> list[Record]:
     ]
 
 
+@pytest.mark.slow
 @given(runs)
 @CASES
 def test_participants_do_not_move_each_other(entries: Entries) -> None:

@@ -56,6 +56,7 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in ("href", "src")]
 
 
+@pytest.mark.slow
 def test_two_builds_are_the_same_bytes(board: Board) -> None:
     """Here and in another process, with another order of hashing."""
     folders = [str(ROOT / "leaderboard" / "runs"), str(ROOT / "docs")]

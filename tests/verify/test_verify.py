@@ -67,6 +67,7 @@ def test_an_honest_file_is_verified_to_the_bit(records: list[Record], tmp_path: 
     assert found["rerun"].endswith(" identical")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "optimizer"),
     [("speed-reducer-7d-v1", "cobyla"), ("vehicle-124d-v1", "random-search")],

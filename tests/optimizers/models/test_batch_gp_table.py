@@ -5,6 +5,7 @@ import pytest
 from tests.benchmarks import batch_gp_table
 
 
+@pytest.mark.slow
 def test_all_sides_predict_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours, GPyTorch's factors and its conjugate gradients, each with times and errors."""
     monkeypatch.setattr(batch_gp_table, "SIZES", [(2, 60)])

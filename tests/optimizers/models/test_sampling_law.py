@@ -19,6 +19,8 @@ from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws,
 from cbo_suite.optimizers.scbo.candidates import sobol
 from cbo_suite.optimizers.scbo.thompson import Draws, select
 
+pytestmark = pytest.mark.slow
+
 SELECTIONS = 600
 # Selections by draws that share one set of random features, as those of a batch do.
 SHARED = 4000
@@ -146,7 +148,6 @@ def test_draws_that_end_early_have_the_law_of_full_draws(dim: int, length: float
     assert min(result.values()) > LEAST_PROBABILITY, result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "length"), REGIONS)
 def test_random_functions_have_the_law_of_full_draws(dim: int, length: float) -> None:
     """Pathwise draws with the default number of frequencies against the definition."""
@@ -159,7 +160,6 @@ def test_random_functions_have_the_law_of_full_draws(dim: int, length: float) ->
     assert min(result.values()) > LEAST_PROBABILITY, result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "length"), REGIONS)
 def test_one_set_of_features_has_the_law_of_full_draws(dim: int, length: float) -> None:
     """No set is so poor that thousands of draws from it alone could be told from exact ones."""

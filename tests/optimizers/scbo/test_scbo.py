@@ -52,6 +52,7 @@ def test_restart_begins_with_a_fresh_design() -> None:
     assert not (np.abs(np.concatenate(before) - centre).max(axis=1) < 1e-9).any()
 
 
+@pytest.mark.slow
 def test_designs_of_restarts_differ() -> None:
     """Each region has points of its own, the same ones under the same seed."""
 
@@ -141,6 +142,7 @@ def test_asked_without_new_data_the_models_stay() -> None:
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cut", "options"),
     [
@@ -339,6 +341,7 @@ def test_perturbation_moves_some_variables_only() -> None:
     assert moved(False) == 50
 
 
+@pytest.mark.slow
 def test_samplers_of_both_kinds_solve_the_problem() -> None:
     """Exact and pathwise draws."""
     for sampler in ("exact", "pathwise"):

@@ -37,6 +37,7 @@ def broken(kind: str) -> Evaluate:
     return evaluate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("variant", ["scbo", "scbo-ei", "scbo-untransformed", "noisy", "pathwise"])
 @pytest.mark.parametrize(
@@ -113,6 +114,7 @@ def test_more_points_than_candidates_are_asked_for() -> None:
     assert len(np.unique(optimizer.ask(80), axis=0)) == 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "device",
     [
