@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,20 @@ from cbo_suite.protocols import Array, Space
 
 Fun = Callable[[Array], Array]
 CALLS: list[Array] = []
-MODULES: list[str] = []
+FOLDER = TemporaryDirectory(prefix="cbo-mine-")
 
 
 def make(text: str) -> Fun:
-    """Make the function `fun` of a module of its own, as an editor would have saved it."""
-    file = f"mine-{len(MODULES)}.py"
-    MODULES.append(file)
-    names: dict[str, Any] = {"CALLS": CALLS, "__name__": "mine"}
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    exec(compile(text, file, "exec"), names)  # noqa: S102 - a user's module, written above
-    fun: Fun = names["fun"]
+    """Save the module `mine` with a function `fun`, as an editor does, and import it."""
+    path = Path(mkdtemp(dir=FOLDER.name), "mine.py")
+    path.write_text(text)
+    spec = spec_from_file_location("mine", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    vars(module)["CALLS"] = CALLS
+    spec.loader.exec_module(module)
+    fun: Fun = vars(module)["fun"]
     return fun
 
 
@@ -99,11 +103,9 @@ def test_what_the_source_does_not_show_is_found_by_evaluating_again(tmp_path: Pa
 
 
 def test_functions_without_source_are_known_by_their_name() -> None:
-    """Compiled ones, those of a prompt, partial ones and objects that can be called."""
+    """Compiled ones, partial ones, and those of a line that is no statement."""
     assert describe_function(np.sum)["function"] == "numpy:sum"
     assert describe_function(partial(max, 1)) == {"function": "builtins:max"}
-    prompt = eval("lambda x: x", {"__name__": "__main__"})  # noqa: S307 - as typed at a prompt
-    assert describe_function(prompt) == {"function": "__main__:<lambda>"}
     assert "function_source" in describe_function(lambda x: x)
 
 
