@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,7 +29,6 @@ from cbo_suite.engines import (
 )
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.leaderboard import read_folder
-from cbo_suite.records import read_records
 from cbo_suite.tasks import Task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
@@ -302,49 +300,6 @@ def test_a_folder_of_other_tasks_is_refused(tmp_path: Path) -> None:
         Campaign([other], Store(tmp_path))
 
 
-def test_records_hold_all_seeds_that_ended(tmp_path: Path) -> None:
-    """A smaller plan later does not drop the seeds of a larger one."""
-    tasks = small_tasks()
-    list(run_tasks(tasks, tmp_path))
-    Store(tmp_path).records("toy-2d-v1", "random-search").unlink()
-    assert len(write_campaign_records(tasks[:1], Store(tmp_path))) == 1
-    assert [record.task for record in read_folder(tmp_path)] == tasks
-
-
-def test_records_of_merged_shards_are_those_of_the_journals(tmp_path: Path) -> None:
-    """Whatever record file was copied last, with whatever times, and what was taken away since."""
-    tasks = [Task("toy-2d-v1", "random-search", 8, 1, 4, seed) for seed in range(6)]
-    whole = tmp_path / "whole"
-    for part in range(3):
-        folder = tmp_path / str(part)
-        list(run_tasks(tasks[part::3], folder))
-        shutil.copytree(folder, whole, dirs_exist_ok=True)
-    records = Store(whole).records("toy-2d-v1", "random-search")
-    assert len(list(read_records(records))) == 2
-    os.utime(records, (2e9, 2e9))
-    assert list(run_tasks(tasks, whole)) == []
-    assert [record.task for record in read_records(records)] == tasks
-    assert write_campaign_records(tasks, Store(whole)) == []
-    # Another run of the same seed, as old as you like, is another record.
-    journal = Store(whole).journal(tasks[0])
-    os.utime(journal, (1.0, 1.0))
-    text = journal.read_bytes()
-    journal.unlink()
-    list(run_tasks(tasks[:1], whole))
-    assert journal.read_bytes() != text
-    os.utime(journal, (1.0, 1.0))
-    [record, *_] = read_records(records)
-    assert (
-        record.seconds_optimizer
-        == cbo.run(
-            "toy-2d-v1", "random-search", budget=8, n_init=4, journal=journal
-        ).seconds_optimizer
-    )
-    Store(whole).journal(tasks[5]).unlink()
-    write_campaign_records(tasks[:5], Store(whole))
-    assert [record.task for record in read_records(records)] == tasks[:5]
-
-
 @pytest.mark.parametrize("held", [False, True])
 def test_what_another_process_has_is_waited_for(held: bool, tmp_path: Path) -> None:
     """A journal that is locked or was taken over is nobody's failure, with or without a lease."""
@@ -367,25 +322,6 @@ def test_what_another_process_has_is_waited_for(held: bool, tmp_path: Path) -> N
     assert [type(event) for event in seen] == [Progress]
     assert campaign.done == {task}
     assert store.last(task) is None
-
-
-@pytest.mark.parametrize("status", ["timeout", "memory", "crashed", "killed"])
-def test_a_run_that_could_not_write_its_end_is_a_failed_record(
-    status: Status, tmp_path: Path
-) -> None:
-    """What it evaluated counts; a run that was interrupted from outside has no record yet."""
-    tasks, store = small_tasks()[:2], Store(tmp_path)
-    list(run_tasks(tasks, tmp_path, jobs=1))
-    store.records("toy-2d-v1", "random-search").unlink()
-    whole = store.journal(tasks[1]).read_bytes().splitlines(keepends=True)
-    store.journal(tasks[1]).write_bytes(b"".join(whole[:-4]))
-    store.write_outcome(Outcome(tasks[1], status, "it took too long"))
-    written = write_campaign_records(tasks, store)
-    assert len(written) == (status != "killed")
-    if written:
-        record = read_folder(tmp_path)[-1]
-        assert (record.status, record.error) == ("failed", f"{status}: it took too long")
-        assert len(record.objectives) == 12
 
 
 def test_limits_and_settings_reach_the_engine(tmp_path: Path) -> None:
