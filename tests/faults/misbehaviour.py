@@ -121,6 +121,98 @@ class Storm(Hill):
         return super().ask(n)
 
 
+class Stopper(Hill):
+    """Stops the process that watches over it, and hangs."""
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Stop and sleep."""
+        leave_word(os.getpid())
+        os.kill(os.getppid(), signal.SIGSTOP)
+        time.sleep(600)
+        return super().ask(n)
+
+
+class GreatStopper(Hill):
+    """Stops the process that watches over it and the one that watches over that, for ever."""
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Stop them again and again."""
+        leave_word(os.getpid())
+        parent = os.getppid()
+        grandparent = int(Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[1])
+        leave_word(parent)
+        while True:
+            os.kill(parent, signal.SIGSTOP)
+            os.kill(grandparent, signal.SIGSTOP)
+            time.sleep(0.001)
+
+
+class Orphan(Hill):
+    """Stops the process that watches over it and kills the one that watches over that."""
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Stop the one, kill the other, and sleep."""
+        leave_word(os.getpid())
+        parent = os.getppid()
+        grandparent = int(Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[1])
+        leave_word(parent)
+        os.kill(parent, signal.SIGSTOP)
+        os.kill(grandparent, signal.SIGKILL)
+        time.sleep(600)
+        return super().ask(n)
+
+
+# What is no report, one way each: words, types, ranges, names, nesting, other runs' numbers.
+REPORTS = [
+    b"nonsense",
+    b'{"status": "splendid"}',
+    b'{"status": "timeout", "error": 7}',
+    b'{"evaluations": "many"}',
+    b'{"evaluations": 1e400}',
+    b'{"evaluations": ' + b"9" * 5000 + b"}",
+    b'{"number": 1, "status": "complete"}',
+    b'{"task": {}}',
+    b"[" * 20_000,
+    b'"text"',
+    b"\xff\xfe",
+]
+
+
+class Liar(Hill):
+    """Reports nonsense, one kind per seed, and then hangs or goes on."""
+
+    def __init__(self, space: Any, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
+        """Write to every pipe there is."""
+        super().__init__(space, budget=budget, batch_size=batch_size, seed=seed)
+        for path in Path("/proc/self/fd").iterdir():
+            try:
+                if int(path.name) > 2 and str(path.readlink()).startswith("pipe:"):
+                    os.write(int(path.name), REPORTS[seed] + b"\n")
+            except OSError:
+                continue
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Fail."""
+        raise RuntimeError("after the lie")
+
+
+class GreatLiar(Hill):
+    """Writes nonsense where its guard writes, which is out of bounds but not out of reach."""
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Write it all, and go on."""
+        if self.asks == 0:
+            for path in Path(f"/proc/{os.getppid()}/fd").iterdir():
+                try:
+                    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+                except OSError:
+                    continue
+                for line in [b'{"number": 1, "evaluations": "x"}', b'{"number": []}', *REPORTS[:6]]:
+                    os.write(handle, line + b"\n")
+                os.close(handle)
+        return super().ask(n)
+
+
 class Segfault(Hill):
     """Reads from address 0."""
 
@@ -268,6 +360,11 @@ OPTIMIZERS = {
     "parent": Parent,
     "leaver": Leaver,
     "storm": Storm,
+    "stopper": Stopper,
+    "great-stopper": GreatStopper,
+    "orphan": Orphan,
+    "liar": Liar,
+    "great-liar": GreatLiar,
     "segfault": Segfault,
     "exit": Exit,
     "exit-seven": ExitSeven,

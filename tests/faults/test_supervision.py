@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import pytest
 
 from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.store import Store
-from cbo_suite.engines import Limits, Outcome, Progress
+from cbo_suite.engines import Event, Job, Limits, Outcome, Progress
 from cbo_suite.engines.local import LocalEngine
+from cbo_suite.engines.supervise.processes import LATE_SECONDS
 from cbo_suite.tasks import Task
 from tests.faults.helpers import FULL, parent_of, survivors
+from tests.faults.misbehaviour import REPORTS
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"),
@@ -139,6 +142,61 @@ def test_a_killed_fork_server_costs_its_runs_only(misbehaviour: Path, tmp_path: 
             fork_server._process.kill()
     assert outcomes == {"hang": "killed", "random-search": "complete"}
     assert survivors(left_behind(misbehaviour)) == []
+
+
+@pytest.mark.parametrize("name", ["stopper", "great-stopper", "orphan"] if FULL else ["stopper"])
+def test_a_run_that_stops_its_guards_ends_in_time(
+    name: str, misbehaviour: Path, tmp_path: Path
+) -> None:
+    """The limit holds whatever a run does to those who watch over it, and nothing is left."""
+    seconds = 1.0
+    tasks = [Task("toy-2d-v1", each, 12, 1, 5, 0) for each in (name, "random-search")]
+    campaign = Campaign(tasks, Store(tmp_path / "runs"), limits=Limits(seconds, MEMORY))
+    events = campaign.run(LocalEngine(1))
+    outcomes = {event.task.optimizer: event for event in events if isinstance(event, Outcome)}
+    assert outcomes[name].status == ("killed" if name == "orphan" else "timeout")
+    assert outcomes[name].seconds < seconds + 6 * LATE_SECONDS
+    assert outcomes["random-search"].status == "complete"
+    assert left_behind(misbehaviour)
+    assert survivors(left_behind(misbehaviour)) == []
+
+
+def test_a_stopped_guard_does_not_hold_up_the_end(misbehaviour: Path, tmp_path: Path) -> None:
+    """Who closes an engine, or stops a run, waits for no guard that was stopped."""
+    for way in ("stop", "close"):
+        engine = LocalEngine(1)
+        engine.start(Job(Task("toy-2d-v1", "stopper", 12, 1, 5, 0), str(tmp_path / f"{way}.jsonl")))
+        deadline = time.monotonic() + 60
+        misbehaviour.write_text("")
+        while not left_behind(misbehaviour) and time.monotonic() < deadline:
+            engine.wait(0.05)
+        events: list[Event] = []
+        if way == "stop":
+            engine.stop()
+            while not events and time.monotonic() < deadline:
+                events = [event for event in engine.wait(0.1) if isinstance(event, Outcome)]
+            assert [event.status for event in events if isinstance(event, Outcome)] == ["stopped"]
+        engine.close()
+        assert survivors(left_behind(misbehaviour)) == []
+
+
+def test_malformed_reports_fail_their_run_alone(misbehaviour: Path, tmp_path: Path) -> None:
+    """Whatever a run reports, and wherever it writes, the campaign and other runs go on."""
+    chosen = range(len(REPORTS)) if FULL else (1, 5, 6, 8)
+    tasks = [
+        *(Task("toy-2d-v1", "liar", 12, 1, 5, seed) for seed in chosen),
+        Task("toy-2d-v1", "great-liar", 12, 1, 5, 0),
+        Task("toy-2d-v1", "random-search", 12, 1, 5, 0),
+    ]
+    campaign = Campaign(tasks, Store(tmp_path / "runs"), limits=Limits(60.0, MEMORY))
+    outcomes = [event for event in campaign.run(LocalEngine(2)) if isinstance(event, Outcome)]
+    assert sorted(outcome.task.name for outcome in outcomes) == sorted(task.name for task in tasks)
+    for outcome in outcomes:
+        if outcome.task.optimizer == "liar":
+            assert outcome.status == "failed"
+            assert "is no report" in outcome.error
+        if outcome.task.optimizer == "random-search":
+            assert outcome.status == "complete"
 
 
 def test_a_killed_guard_costs_its_run_only(misbehaviour: Path, tmp_path: Path) -> None:

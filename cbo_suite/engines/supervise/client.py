@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,12 @@ from typing import IO, Any, Protocol, cast
 import msgspec
 
 from cbo_suite.engines import Event, Job, Outcome, Progress
+from cbo_suite.engines.supervise.processes import (
+    LATE_SECONDS,
+    descendants,
+    kill_all,
+    session_members,
+)
 from cbo_suite.errors import CboError
 from cbo_suite.system import ONE_THREAD
 from cbo_suite.tasks import Task
@@ -132,7 +139,8 @@ class ForkServerClient:
         self._running: dict[int, tuple[Job, float]] = {}
         self._count = 0
         self._pending = b""
-        self._ready = False
+        self._ready = 0.0  # when it was, by the monotonic clock
+        self._woken = 0.0
         self._errors = tempfile.TemporaryFile()
         environment = os.environ | ONE_THREAD
         try:
@@ -197,7 +205,7 @@ class ForkServerClient:
             events = self._read()
         if not events and not self.alive:
             events = [*self._read(), *self._losses()]
-        return events
+        return [*events, *self._overdue()]
 
     @property
     def alive(self) -> bool:
@@ -216,7 +224,9 @@ class ForkServerClient:
             self._process.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+        if self._process.returncode != 0:
+            self._sweep()
+        self._process.wait()
         self._selector.close()
         self._stdout.close()
         self._errors.close()
@@ -233,21 +243,87 @@ class ForkServerClient:
         while part := self._stdout.read():
             self._pending += part
         *lines, self._pending = self._pending.split(b"\n")
-        found = [self._event(json.loads(line)) for line in lines]
+        found = [self._event(line) for line in lines]
         return [event for event in found if event is not None]
 
-    def _event(self, fields: dict[str, Any]) -> Event | None:
-        """Make an event of its fields; None if it is of no run that is waited for."""
-        self._ready = True
-        number = fields.pop("number", 0)
-        if number not in self._running:
+    def _event(self, line: bytes) -> Event | None:
+        """Make an event of a line; None if it is of no run that is waited for.
+
+        A run can write anything here, by the files of other processes: what is malformed ends the
+        run that it names, or nothing.
+        """
+        try:
+            fields = json.loads(line)
+            number = fields.pop("number", 0)
+            running = isinstance(number, int) and number in self._running
+        except (ValueError, AttributeError, RecursionError):
             return None
-        job, _ = self._running[number]
-        fields["task"] = job.task
-        if "status" not in fields:
-            return msgspec.convert(fields, Progress)
-        del self._running[number]
-        return msgspec.convert(fields, Outcome)
+        if not self._ready:
+            self._ready = time.monotonic()
+        if not running:
+            return None
+        job, begin = self._running[number]
+        try:
+            kind: type[Outcome | Progress] = Outcome if "status" in fields else Progress
+            event = msgspec.convert({**fields, "task": job.task}, kind)
+        except (msgspec.ValidationError, RecursionError):
+            self._command({"stop": number})
+            text = "what its process reported is no report"
+            event = Outcome(job.task, "failed", text, seconds=time.monotonic() - begin)
+        if isinstance(event, Outcome):
+            del self._running[number]
+        return event
+
+    def _overdue(self) -> list[Event]:
+        """End runs whose time is over though nobody ended them: their processes were stopped.
+
+        The fork server ends what its guards do not. It is woken up first, in case a run stopped
+        it, and killed with all its runs when that does not help.
+        """
+        now = time.monotonic()
+        late = [
+            number
+            for number, (job, begin) in self._running.items()
+            if self._ready
+            and job.limits.seconds is not None
+            and now > max(begin, self._ready) + job.limits.seconds + 2 * LATE_SECONDS
+        ]
+        if not late:
+            self._woken = 0.0
+            return []
+        if not self._woken:
+            self._woken = now
+            self._signal_session(signal.SIGCONT)
+        if now - self._woken < LATE_SECONDS:
+            return []
+        events: list[Event] = []
+        for number in late:
+            job, begin = self._running.pop(number)
+            text = (
+                f"it took longer than {job.limits.seconds:g} s and was ended; the processes that "
+                "watched over it were kept from that"
+            )
+            events.append(Outcome(job.task, "timeout", text, seconds=now - begin))
+        self._process.kill()
+        self._sweep()
+        self._process.wait()
+        return [*events, *self._losses()]
+
+    def _sweep(self) -> None:
+        """See to it that nothing is left of a fork server that was killed.
+
+        Its guards end their runs, if they were not stopped, and are killed if they do not.
+        """
+        self._signal_session(signal.SIGCONT)
+        deadline = time.monotonic() + CLOSE_SECONDS
+        while (left := session_members(self._process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        kill_all(process for guard in left for process in (*descendants(guard), guard))
+
+    def _signal_session(self, number: int) -> None:
+        """Send a signal to the fork server and its guards, which are one group."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, number)
 
     def _losses(self) -> list[Event]:
         """Give up the runs of a fork server that died."""

@@ -14,12 +14,17 @@ import os
 import select
 import signal
 import time
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from cbo_suite.engines.supervise.child import perform
 from cbo_suite.engines.supervise.processes import (
+    GRACE_SECONDS,
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
+    SWEEP_SECONDS,
+    TICK_SECONDS,
     descendants,
     kill_all,
     prctl,
@@ -30,13 +35,33 @@ from cbo_suite.engines.supervise.processes import (
 )
 from cbo_suite.system import signal_name
 
-GRACE_SECONDS = 1.0  # between asking a run to end and killing it
-SWEEP_SECONDS = 1.5  # how long killed processes may take to disappear
-TICK_SECONDS = 0.5  # how often a guard looks whether the fork server still lives
 OUTPUT_BYTES = 4096  # what is kept of a run's output
 REPORT_BYTES = 2**16  # more than this in one line is no report
 LINE_BYTES = 4000  # less is written to a pipe in one piece
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP")
+
+
+class Report(msgspec.Struct, forbid_unknown_fields=True):
+    """What a run may tell its guard; anything else is malformed.
+
+    Attributes:
+        status: How it ended, None before that.
+        error: What went wrong.
+        note: What keeps it from going on for a while.
+        evaluations: Number of evaluations so far.
+        best_objective: Objective value of the best point.
+        best_violation: Its total violation.
+    """
+
+    status: Literal["complete", "skipped", "failed", "memory", "stopped", "taken"] | None = None
+    error: str = ""
+    note: str = ""
+    evaluations: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+    best_objective: float | None = None
+    best_violation: float | None = None
+
+
+_report_decoder = msgspec.json.Decoder(Report)
 
 
 def encode(fields: dict[str, Any]) -> bytes:
@@ -82,6 +107,7 @@ class Guard:
         self.limit = limit
         self.printed = self.reported = b""
         self.last: dict[str, Any] = {}
+        self.malformed = False
         self.code: int | None = None
         unwanted = (events, self.wake, self.report, self.output)
         # By multiprocessing, so that libraries see that they are in a worker of somebody's.
@@ -146,14 +172,19 @@ class Guard:
             self.report = self.report if part is not None else -1
 
     def _take_reports(self, part: bytes) -> None:
-        """Keep the last report of the run and pass on its progress; nonsense is dropped."""
+        """Keep the last report of the run and pass on its progress; a malformed one is the last."""
         *lines, self.reported = (self.reported + part).split(b"\n")
         self.reported = self.reported[-REPORT_BYTES:]
         for line in lines:
-            with contextlib.suppress(ValueError):
-                report = json.loads(line)
-                if isinstance(report, dict):
-                    self.last = self.last | report
+            if self.malformed:
+                return
+            try:
+                _report_decoder.decode(line)
+                self.last = self.last | json.loads(line)
+            except (ValueError, RecursionError):  # msgspec's errors are ValueErrors too
+                self.malformed = True
+                text = "what its process reported is no report"
+                self.last = {**self.last, "status": "failed", "error": text}
         if lines and "status" not in self.last:
             self._write(encode({"number": self.number, **self.last}), patient=False)
 

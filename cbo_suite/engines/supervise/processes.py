@@ -7,8 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
+GRACE_SECONDS = 1.0  # between asking a run to end and killing it
+SWEEP_SECONDS = 1.5  # how long killed processes may take to disappear
+TICK_SECONDS = 0.5  # how often guards and the fork server look at each other
+# A guard that has not spoken so long after the limit of its run was kept from it.
+LATE_SECONDS = GRACE_SECONDS + SWEEP_SECONDS + 1.0
 
 
 def prctl(option: int, value: int) -> bool:
@@ -23,8 +29,16 @@ def prctl(option: int, value: int) -> bool:
         return False
 
 
-def process_table() -> Iterator[tuple[int, int]]:
-    """Give every living process of the machine and its parent; nothing where there is no /proc."""
+class Process(NamedTuple):
+    """A living process: its id, that of its parent, and that of its session's first process."""
+
+    id: int
+    parent: int
+    session: int
+
+
+def process_table() -> Iterator[Process]:
+    """Give every living process of the machine; nothing where there is no /proc."""
     try:
         names = os.listdir("/proc")  # noqa: PTH208 - pathlib would make a path of each
     except OSError:
@@ -32,20 +46,31 @@ def process_table() -> Iterator[tuple[int, int]]:
     for name in filter(str.isdigit, names):
         try:
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
         except (OSError, ValueError):
             continue
         if state not in (b"Z", b"X"):
-            yield int(name), int(parent)
+            yield Process(int(name), int(parent), int(session))
 
 
-def descendants(spared: Collection[int] = ()) -> list[int]:
-    """Return every living process that descends from this one, but for the spared and theirs."""
-    parents = {child: parent for child, parent in process_table() if child not in spared}
-    found = {os.getpid()}
-    while new := {child for child, parent in parents.items() if parent in found} - found:
+def descendants(ancestor: int | None = None, spared: Collection[int] = ()) -> list[int]:
+    """Return every living process that descends from one, but for the spared and theirs.
+
+    Args:
+        ancestor: The process that they descend from, this one by default.
+        spared: Processes to leave out.
+    """
+    table = [process for process in process_table() if process.id not in spared]
+    first = os.getpid() if ancestor is None else ancestor
+    found = {first}
+    while new := {process.id for process in table if process.parent in found} - found:
         found |= new
-    return sorted(found - {os.getpid()})
+    return sorted(found - {first})
+
+
+def session_members(leader: int) -> list[int]:
+    """Return every living process of the session that a process began."""
+    return sorted(process.id for process in process_table() if process.session == leader)
 
 
 def reap() -> Iterator[tuple[int, int]]:

@@ -24,14 +24,18 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
 from cbo_suite.engines.supervise.child import prepare
-from cbo_suite.engines.supervise.guard import SWEEP_SECONDS, Guard, encode
+from cbo_suite.engines.supervise.guard import Guard, encode
 from cbo_suite.engines.supervise.processes import (
+    LATE_SECONDS,
     PR_SET_CHILD_SUBREAPER,
+    SWEEP_SECONDS,
+    TICK_SECONDS,
     descendants,
     kill_all,
     prctl,
@@ -60,6 +64,25 @@ def serve(commands: int, events: int, pending: bytes, preload: Iterable[str]) ->
     ForkServer(commands, events).serve(pending)
 
 
+@dataclass
+class _Watch:
+    """What the server knows of a guard.
+
+    Attributes:
+        number: What the owner calls the run.
+        deadline: When it must have ended.
+        status: What is to be said if it has not.
+        error: The same in a sentence.
+        put_down: Whether it was killed for that.
+    """
+
+    number: int
+    deadline: float = float("inf")
+    status: str = "killed"
+    error: str = ""
+    put_down: bool = False
+
+
 class ForkServer:
     """Reads commands and forks guards, until its owner is gone."""
 
@@ -72,7 +95,7 @@ class ForkServer:
         """
         self.commands, self.events = commands, events
         self.wake = wake_up_pipe()
-        self.guards: dict[int, int] = {}
+        self.guards: dict[int, _Watch] = {}
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self, pending: bytes) -> None:
@@ -81,10 +104,12 @@ class ForkServer:
             *lines, pending = pending.split(b"\n")
             for line in lines:
                 self._command(json.loads(line))
-            ready, _, _ = select.select([self.commands, self.wake], [], [])
+            patience = TICK_SECONDS if self.guards else None
+            ready, _, _ = select.select([self.commands, self.wake], [], [], patience)
             if self.wake in ready:
                 read_available(self.wake)
-                self._bury()
+            self._bury()
+            self._put_down(lambda watch: time.monotonic() > watch.deadline)
             if self.commands in ready:
                 part = os.read(self.commands, 2**16)
                 if not part:
@@ -93,18 +118,23 @@ class ForkServer:
         deadline = time.monotonic() + SWEEP_SECONDS
         for guard in self.guards:
             os.kill(guard, signal.SIGQUIT)
+            os.kill(guard, signal.SIGCONT)  # lest it was stopped and cannot hear
         while self.guards and time.monotonic() < deadline:
             self._bury()
             time.sleep(0.005)
+        self._put_down(lambda watch: True)
 
     def _command(self, command: dict[str, Any]) -> None:
         """Start a run, or have one stopped."""
         if "start" in command:
             self._start(command["start"], command["job"])
             return
-        for guard, number in self.guards.items():
-            if number == command["stop"]:
+        for guard, watch in self.guards.items():
+            if watch.number == command["stop"]:
                 os.kill(guard, signal.SIGTERM)
+                os.kill(guard, signal.SIGCONT)  # lest it was stopped and cannot hear
+                watch.deadline = min(watch.deadline, time.monotonic() + LATE_SECONDS)
+                watch.status, watch.error = "stopped", "it was stopped before its end"
 
     def _start(self, number: int, job: dict[str, Any]) -> None:
         """Fork the guard of a run."""
@@ -114,7 +144,12 @@ class ForkServer:
         if guard == 0:
             self._guard(number, job)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        self.guards[guard] = number
+        watch = self.guards[guard] = _Watch(number)
+        limit = job["limits"]["seconds"]
+        if limit is not None:
+            watch.deadline = time.monotonic() + limit + LATE_SECONDS
+            watch.status = "timeout"
+            watch.error = f"it took longer than {limit:g} s and was ended"
 
     def _guard(self, number: int, job: dict[str, Any]) -> NoReturn:
         """Be the guard of a run."""
@@ -128,15 +163,27 @@ class ForkServer:
         finally:
             os._exit(1)
 
+    def _put_down(self, is_late: Callable[[_Watch], bool]) -> None:
+        """Kill guards that do not end their runs, with all that they watch over.
+
+        A run may stop its guard with a signal, which would let it live for ever.
+        """
+        for guard in [guard for guard, watch in self.guards.items() if is_late(watch)]:
+            self.guards[guard].put_down = True
+            kill_all([*descendants(guard), guard])
+
     def _bury(self) -> None:
         """Forget guards that ended; one that did not end well leaves its run to us."""
         for process, code in reap():
-            number = self.guards.pop(process, None)
-            if number is None or code == 0:
+            watch = self.guards.pop(process, None)
+            if watch is None or code == 0:
                 continue
             kill_all(descendants(spared=self.guards))
             text = f"the process that watched over it ended with status {code}"
-            event = {"number": number, "status": "killed", "error": text}
+            event = {"number": watch.number, "status": "killed", "error": text}
+            if watch.put_down:
+                text = f"{watch.error}; the process that watched over it was kept from that"
+                event |= {"status": watch.status, "error": text}
             select.select([], [self.events], [], SWEEP_SECONDS)
             with contextlib.suppress(OSError):
                 os.write(self.events, encode(event))
