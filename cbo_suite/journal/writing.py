@@ -54,6 +54,7 @@ class JournalWriter:
         self.path = Path(path)
         self._file = -1
         self._warned = os.name != "posix"
+        self._size: int | None = None
         self._checksum, self._evaluations = b"", 0
         try:
             # A link is followed now: its target is what is replaced.
@@ -85,7 +86,6 @@ class JournalWriter:
             self._lock(self._file)
             if is_new:
                 sync_folder(self._place.parent)
-            self._size = os.fstat(self._file).st_size
             # Whoever had the lock before may have put a copy in its place.
             if self._is_ours():
                 return
@@ -119,13 +119,17 @@ class JournalWriter:
         return b"".join(parts)
 
     def _is_ours(self) -> bool:
-        """Tell whether the file in our place is ours, as we left it."""
+        """Tell whether the file in our place is ours, as we left it.
+
+        Before we begin, another that counts as dead may still be writing: what it adds to the file
+        that we are about to replace does not keep us from that.
+        """
         try:
             found = self._place.stat()
         except FileNotFoundError:
             return False
         ours = os.fstat(self._file)
-        return os.path.samestat(found, ours) and found.st_size == self._size
+        return os.path.samestat(found, ours) and self._size in (None, found.st_size)
 
     def _check_ours(self) -> None:
         """Stop if another process took over."""
@@ -195,14 +199,15 @@ class JournalWriter:
             line = msgspec.structs.replace(line, evaluations=self._evaluations)
         data, checksum = encode_line(line, self._checksum)
         self._check_ours()
+        size = os.fstat(self._file).st_size
         try:
             _write(self._file, data)
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._size)
-                os.lseek(self._file, self._size, os.SEEK_SET)
+                os.ftruncate(self._file, size)
+                os.lseek(self._file, size, os.SEEK_SET)
             raise self._not_written(error) from error
-        self._size += len(data)
+        self._size = size + len(data)
         self._checksum = checksum
         self._evaluations += len(line.status) if isinstance(line, Batch) else 0
         # What was written to a file that is no longer in its place was written in vain.

@@ -60,10 +60,10 @@ from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import EngineOptions, Outcome, make_engine
 from cbo_suite.tasks import Task
-folder, patience, seeds, budget = sys.argv[1], *map(float, sys.argv[2:])
+folder, patience, seeds, budget, jobs = sys.argv[1], *map(float, sys.argv[2:])
 tasks = [Task("toy-2d-v1", "slow-hill", int(budget), 1, 3, seed) for seed in range(int(seeds))]
 campaign = Campaign(tasks, Store(folder, patience))
-for event in campaign.run(make_engine("local", EngineOptions(jobs=2))):
+for event in campaign.run(make_engine("local", EngineOptions(jobs=int(jobs)))):
     if isinstance(event, Outcome):
         print(json.dumps([event.task.seed, event.status]), flush=True)
 write_campaign_records(tasks, campaign.store)
@@ -79,10 +79,10 @@ def wait_until(happened: Callable[[], bool], seconds: float = 200.0) -> None:
         time.sleep(0.01)
 
 
-def start(folder: Path, machine: str, case: Case) -> subprocess.Popen[str]:
+def start(folder: Path, machine: str, jobs: int, case: Case) -> subprocess.Popen[str]:
     """Start a campaign on a machine of its own."""
     path = os.pathsep.join([str(MACHINES), os.environ["PYTHONPATH"]])
-    arguments = [str(folder), *map(str, (case.patience, SEEDS, case.budget))]
+    arguments = [str(folder), *map(str, (case.patience, SEEDS, case.budget, jobs))]
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
         env=os.environ
@@ -101,7 +101,7 @@ def test_a_sleeper_spoils_nothing(case: Case, tmp_path: Path) -> None:
     store = Store(folder)
     tasks = [Task("toy-2d-v1", "slow-hill", case.budget, 1, 3, seed) for seed in range(SEEDS)]
     journals = [store.journal(task) for task in tasks]
-    first = start(folder, "one", case)
+    first = start(folder, "one", 2, case)
     begun = [first]
     try:
         # Until it has written something of two runs: then it stands still in the middle of both.
@@ -111,7 +111,7 @@ def test_a_sleeper_spoils_nothing(case: Case, tmp_path: Path) -> None:
             os.kill(process, signal.SIGSTOP)
         wake_up = time.monotonic() + case.sleep
         inodes = [path.stat().st_ino for path in journals[:2]]
-        begun.append(start(folder, "two", case))
+        begun.append(start(folder, "two", SEEDS, case))
         wait_until(
             lambda: (
                 time.monotonic() > wake_up
