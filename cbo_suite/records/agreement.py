@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from cbo_suite.records.record import Record
+from cbo_suite.records.record import Record, regular_batches
 
 
 class Refused(Exception):
@@ -34,6 +34,12 @@ def check_agreement(record: Record) -> None:
         refuse("points", "a coordinate is not finite")
     if record.batches is not None and sum(record.batches) != n:
         refuse("batches", f"{sum(record.batches)} points in all, there are {n} evaluations")
+    if record.batches is not None:
+        most = 1 if task.workers is not None else task.batch_size
+        if max(record.batches, default=0) > most:
+            refuse("batches", f"a batch has {max(record.batches)} points, at most {most} are asked")
+        if record.schema == 2 and record.batches == regular_batches(task, n):
+            refuse("batches", "they are as large as they may be: that is written as null")
     if record.statuses is not None:
         if len(record.statuses) != n or not set(record.statuses) <= set("onft"):
             refuse("statuses", f"it is not {n} letters of o, n, f and t")

@@ -24,9 +24,13 @@ from cbo_suite.records.record import MAX_POINT_NUMBERS, Record, Sample
 
 MAX_LINE_BYTES = 16 * 2**20
 # Every value of JSON but the first stands behind a comma, so this bounds what decoding takes.
-MAX_LINE_COMMAS = 500_000
-# Objective and violation of this many evaluations fill two thirds of a line.
-MAX_EVALUATIONS = 500_000
+MAX_LINE_COMMAS = 250_000
+# Lists in lists take much more memory than the brackets that they are written with.
+MAX_OPTIONS_BYTES = 100_000
+# Batches and restarts of this many evaluations are fewer values than that.
+MAX_EVALUATIONS = 100_000
+# One letter outside ASCII lets a string take four bytes per letter.
+MAX_UNICODE_BYTES = 2**20
 # Version 1 kept points up to this many numbers.
 _MAX_OLD_POINT_NUMBERS = 50_000
 
@@ -67,7 +71,7 @@ class RecordLine(
     """
 
     task: Task
-    options: dict[Word, Any]
+    options: msgspec.Raw
     versions: Words
     machine: Words
     facts: Words
@@ -104,7 +108,7 @@ class OldRecordLine(
     """Version 1 of the format: lists of numbers are lists of JSON."""
 
     task: Task
-    options: dict[Word, Any]
+    options: msgspec.Raw
     versions: Words
     machine: Words
     facts: Words
@@ -184,6 +188,8 @@ def _check_size(line: bytes) -> None:
         refuse("line", f"more than {MAX_LINE_BYTES} bytes")
     if line.count(b",") > MAX_LINE_COMMAS:
         refuse("line", f"more than {MAX_LINE_COMMAS} values")
+    if len(line) > MAX_UNICODE_BYTES and not line.isascii():
+        refuse("line", f"more than {MAX_UNICODE_BYTES} bytes, and not all of them are ASCII")
     if not line.endswith(b"\n"):
         refuse("line", "it does not end with a newline: the file was cut off")
 
@@ -211,6 +217,16 @@ def _field(text: str) -> str:
     return ".".join(filter(None, names))[:100] or "line"
 
 
+def _options(raw: msgspec.Raw) -> dict[str, Any]:
+    """Read the options, whose form is free, once they are known to be small."""
+    if len(bytes(raw)) > MAX_OPTIONS_BYTES:
+        refuse("options", f"more than {MAX_OPTIONS_BYTES} bytes")
+    try:
+        return msgspec.json.decode(raw, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        refuse("options", str(error))
+
+
 def _doubles(values: Array) -> bytes:
     """Write numbers row by row as little-endian doubles, every NaN as the same one."""
     return np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes()
@@ -232,7 +248,7 @@ def _line(record: Record) -> RecordLine:
     letters = record.statuses or ""
     return RecordLine(
         task=record.task,
-        options=record.options,
+        options=msgspec.Raw(_encoder.encode(record.options)),
         versions=record.versions,
         machine=record.machine,
         facts=record.facts,
@@ -260,10 +276,12 @@ def _line(record: Record) -> RecordLine:
 def _record(line: RecordLine) -> Record:
     """Read arrays of version 2; their lengths follow from each other."""
     n = len(line.objective) // 8
+    if n > MAX_EVALUATIONS:
+        refuse("objective", f"{n} evaluations, at most {MAX_EVALUATIONS} are read")
     record = Record(
         schema=2,
         task=line.task,
-        options=line.options,
+        options=_options(line.options),
         versions=line.versions,
         machine=line.machine,
         facts=line.facts,
@@ -305,7 +323,7 @@ def _old_line(record: Record) -> OldRecordLine:
     constraints = record.step_constraints
     return OldRecordLine(
         task=record.task,
-        options=record.options,
+        options=msgspec.Raw(_encoder.encode(record.options)),
         versions=record.versions,
         machine=record.machine,
         facts=record.facts,
@@ -347,7 +365,7 @@ def _old_record(line: OldRecordLine) -> Record:
     record = Record(
         schema=1,
         task=line.task,
-        options=line.options,
+        options=_options(line.options),
         versions=line.versions,
         machine=line.machine,
         facts=line.facts,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from cbo_suite.errors import RecordError
 from cbo_suite.journal import Batch, Contents, digest, gather, restarts, seconds_processor
-from cbo_suite.records.lines import MAX_EVALUATIONS
+from cbo_suite.records.lines import MAX_EVALUATIONS, MAX_OPTIONS_BYTES
 from cbo_suite.records.record import MAX_POINT_NUMBERS, Record, improvements, regular_batches
 from cbo_suite.records.tree import compute_root, hash_leaves
 
@@ -15,7 +17,7 @@ def make_record(contents: Contents) -> Record:
     """Condense the journal of a run that ended.
 
     Raises:
-        RecordError: The run has not ended, or is too long.
+        RecordError: The run has not ended, or is too long, or has too many options.
     """
     header, end, batches = contents.header, contents.end, contents.batches
     if end is None:
@@ -25,6 +27,11 @@ def make_record(contents: Contents) -> Record:
         raise RecordError(
             f"{header.task.name} has {len(x)} evaluations, a record at most {MAX_EVALUATIONS}: "
             "keep the journal"
+        )
+    if len(msgspec.json.encode(header.options)) > MAX_OPTIONS_BYTES:
+        raise RecordError(
+            f"{header.task.name} has options of more than {MAX_OPTIONS_BYTES} bytes: keep the "
+            "journal, and pass large data in another way"
         )
     sizes = [len(batch.x) for batch in batches]
     letters = status_letters(batches)

@@ -207,10 +207,11 @@ def _check_record(
             complaints.add(number, field, f"{got!r:.120}, {source} {wanted!r}")
     if len(msgspec.json.encode(record.options)) > MAX_OPTIONS_BYTES:
         complaints.add(number, "options", f"more than {MAX_OPTIONS_BYTES} bytes")
-    for field, key in (("versions", "cbo-suite"), ("facts", "space"), ("machine", "system")):
+    # Version 1 named the bounds of the space alone.
+    space = "box" if record.schema == 1 and "space" not in record.facts else "space"
+    for field, key in (("versions", "cbo-suite"), ("facts", space), ("machine", "system")):
         words: dict[str, str] = getattr(record, field)
-        # The first records named the bounds of the space alone.
-        if key not in words and (key != "space" or "box" not in words):
+        if key not in words:
             complaints.add(number, field, f"it does not name {key!r}")
         if not all(word.isprintable() for pair in words.items() for word in pair):
             complaints.add(number, field, "it holds signs that cannot be printed")

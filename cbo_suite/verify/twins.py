@@ -59,6 +59,13 @@ class Twin:
             else None,
         )
 
+    @property
+    def moved(self) -> bool:
+        """Whether the twin is another one than the problem itself, where there can be another."""
+        still = bool(self._problem.space.log_scale.all()) and len(self._problem.space.linear_limit)
+        moved = self._flipped.any() or (self._order != np.arange(len(self._order))).any()
+        return bool(moved or still)
+
     def original(self, x: Array) -> Array:
         """Turn points of the twin, shape `(n, d)`, into points of the problem."""
         space = self._problem.space
@@ -77,7 +84,18 @@ class Twin:
 
 
 def draw_twin(problem: ConstrainedProblem, random: np.random.Generator) -> Twin:
-    """Draw a twin: all variables reflected by a coin, those with equal bounds permuted."""
+    """Draw a twin: all variables reflected by a coin, those with equal bounds permuted.
+
+    The problem itself is drawn anew: it would be a twin in one case of eight with three variables.
+    """
+    while True:
+        twin = _draw_any(problem, random)
+        if twin.moved:
+            return twin
+
+
+def _draw_any(problem: ConstrainedProblem, random: np.random.Generator) -> Twin:
+    """Draw a twin that may be the problem itself."""
     space = problem.space
     kinds = np.column_stack([space.lower, space.upper, space.integer, space.log_scale])
     _, group = np.unique(kinds, axis=0, return_inverse=True)

@@ -62,7 +62,7 @@ CHANGES: dict[str, object] = {
     "error": "it broke",
     "seconds_optimizer": 1e6,
     "seconds_evaluation": 1e6,
-    "batches": [1] * 100,
+    "restarts": [20, 50],
 }
 
 

@@ -294,11 +294,19 @@ MALFORMED: dict[str, tuple[Callable[[Record], bytes], str]] = {
     "name of a megabyte": (replaced(b'"error"', b'"' + b"`" * 2**20 + b'":1,"error"'), "field "),
     "a megabyte of keys": (
         replaced(b'"options":{}', b'"options":{' + b",".join([b'"a":1'] * 200_000) + b"}"),
-        CANONICAL,
+        "field options: more than 100000 bytes",
+    ),
+    "brackets in brackets": (
+        replaced(b'"options":{}', b'"options":{"a":[' + b",".join([b"[[[]]]"] * 200_000) + b"]}"),
+        "field options: more than 100000 bytes",
+    ),
+    "two megabytes of unicode": (
+        replaced(b'"error":""', '"error":"\U0001f600'.encode() + b"a" * 2**21 + b'"'),
+        "field line: more than 1048576 bytes, and not all of them are ASCII",
     ),
     "a million values": (
         replaced(b'"options":{}', b'"options":{"a":[' + b"0," * 10**6 + b"0]}"),
-        "field line: more than 500000 values",
+        "field line: more than 250000 values",
     ),
 }
 

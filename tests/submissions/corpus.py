@@ -226,13 +226,36 @@ CORPUS: dict[str, Case] = {
     ),
     "20 MB in a line": content(lambda lines: lines[0][:-2] + b" " * 20 * 10**6, "field size: "),
     "20 MB of zeros": content(lambda lines: b"\0" * 20 * 10**6, "field size: 20000000 bytes, more"),
+    "16 MB of brackets": swapped(
+        b'"options":{}',
+        b'"options":{"a":[' + b",".join([b"[" * 30 + b"]" * 30] * 240_000) + b"]}",
+        "field options: more",
+    ),
+    "240,000 words": swapped(
+        b'"machine":{',
+        b'"machine":{' + b"".join(b'"%d":"1",' % i for i in range(240_000)),
+        "field machine: .*length <= 100",
+    ),
+    "a key of 16 MB": swapped(
+        b'"error":', b'"' + b" - at `$.a" * 1_600_000 + b'":1,"error":', "field .*unknown field"
+    ),
+    "a key of 16 MB, in unicode": swapped(
+        b'"error":',
+        '"\U0001f600'.encode() + b"a" * 16_000_000 + b'":1,"error":',
+        "field line: .*ASCII",
+    ),
+    "a number of 16 MB": swapped(
+        b'"seconds_optimizer":', b'"seconds_optimizer":1.' + b"0" * 16_000_000 + b',"a":', "field a"
+    ),
+    "300,000 evaluations": content(
+        lambda lines: grown(lines, 300_000), "field .*300000 evaluations"
+    ),
     "16 MB of zeros": content(lambda lines: b"\0" * 2**24, "line 1, field line: "),
     "300 MB, sparse": Case(sparse, "field size: 300000000 bytes, more than"),
     "1,000,000 lines": content(lambda lines: b"{}\n" * 10**6, "line 1, field .*: Object missing"),
-    "700,000 evaluations": content(lambda lines: grown(lines, 700_000), "field "),
-    "400,000 evaluations": content(lambda lines: grown(lines, 400_000), "field "),
-    "300,000 empty lists": swapped(
-        b'"options":{}', b'"options":{"a":[' + b"[]," * 300_000 + b"0]}", "field options: more"
+    "700,000 evaluations": content(lambda lines: grown(lines, 700_000), "700000 evaluations"),
+    "200,000 empty lists": swapped(
+        b'"options":{}', b'"options":{"a":[' + b"[]," * 200_000 + b"0]}", "field options: more"
     ),
     "101 runs": content(lambda lines: many(lines, 101), "line 101, field seed: more than 100 runs"),
     "not an object": content(lambda lines: b"[]\n", "field line: Expected `object`"),

@@ -35,7 +35,12 @@ def main() -> None:
         start = time.process_time()
         verdict = verify_file(path)
         seconds = time.process_time() - start
-        found = {"status": verdict.status, "complaints": verdict.complaints, "file": verdict.file}
+        found: dict[str, object] = {
+            "status": verdict.status,
+            "complaints": verdict.complaints,
+            "file": verdict.file,
+        }
+        found["skipped"] = [f.detail for f in verdict.findings if f.outcome == "skipped"]
         print(json.dumps(found | {"seconds": seconds, "megabytes": peak_megabytes()}))
 
 
