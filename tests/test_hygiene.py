@@ -143,6 +143,13 @@ def test_there_are_workflows() -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflow_names_tests_that_exist(path: Path) -> None:
+    """A test that has moved is not left out unseen."""
+    named = set(re.findall(r"\btests/[\w/]+(?:\.py)?", path.read_text()))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflow_trusts_nobody(path: Path) -> None:
     """Actions are pinned by commit, permissions start at reading, no secret is in reach."""
     text = path.read_text()
