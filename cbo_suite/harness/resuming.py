@@ -8,6 +8,7 @@ import msgspec
 
 from cbo_suite.errors import JournalError
 from cbo_suite.journal import Contents, Header
+from cbo_suite.records import SOURCE
 
 # The fact that says how many evaluations a shorter run made before its budget was raised.
 CONTINUED = "continued"
@@ -33,8 +34,9 @@ def resumed_header(contents: Contents, wanted: Header, path: str | Path) -> Head
                 "choose another path or remove the file"
             )
     budget, made = wanted.task.budget, sum(len(batch.status) for batch in contents.batches)
+    versions = _resumed_versions(contents, wanted, made)
     if budget == recorded.task.budget:
-        return recorded
+        return msgspec.structs.replace(recorded, versions=versions)
     if budget < recorded.task.budget:
         raise JournalError(
             f"{path} is that of a run of {recorded.task.budget} evaluations, which cannot be made "
@@ -46,7 +48,24 @@ def resumed_header(contents: Contents, wanted: Header, path: str | Path) -> Head
             f"{path} is that of a run whose workers have not ended: finish it with its own budget "
             f"of {recorded.task.budget}, then with {budget}"
         )
-    return msgspec.structs.replace(wanted, facts=recorded.facts | {CONTINUED: str(made)})
+    facts = recorded.facts | {CONTINUED: str(made)}
+    return msgspec.structs.replace(wanted, facts=facts, versions=versions)
+
+
+def _resumed_versions(contents: Contents, wanted: Header, made: int) -> dict[str, str]:
+    """Return the versions of a run that goes on, of which `made` evaluations are made.
+
+    A run that two identities of an optimizer have made has none.
+    """
+    recorded = contents.header.versions
+    complete = contents.end is not None and contents.end.status == "complete"
+    longer = wanted.task.budget > contents.header.task.budget
+    if recorded.get(SOURCE) == wanted.versions.get(SOURCE) or (complete and not longer):
+        return wanted.versions if longer else recorded
+    # The initial design is nobody's.
+    if made <= wanted.task.n_init:
+        return wanted.versions
+    return {name: version for name, version in wanted.versions.items() if name != SOURCE}
 
 
 def told_before(header: Header) -> int:

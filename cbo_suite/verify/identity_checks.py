@@ -126,8 +126,8 @@ def _check_source(row: Row, own: OptimizerInfo | None, complaints: Complaints) -
         complaints.add(
             row.line,
             "versions",
-            f"it does not name {SOURCE!r}: code of a notebook or a script has none, put it into a "
-            "file that can be imported",
+            f"it does not name {SOURCE!r}: code of a notebook or a script has none, nor has a run "
+            "that was begun before the code changed; run it anew from a file that can be imported",
         )
         return ""
     short = identity[:12]

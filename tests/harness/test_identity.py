@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import py_compile
@@ -16,10 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cbo_suite as cbo
 from cbo_suite.harness import identity
 from cbo_suite.harness.environment import describe_versions
 from cbo_suite.harness.identity import OWN_OPTIMIZERS, Package, identify, identify_target
+from cbo_suite.harness.settings import Progress
 from cbo_suite.harness.syntax import read_syntax
+from cbo_suite.journal import read_journal
 from cbo_suite.optimizers.random_search import RandomSearch
 from cbo_suite.registry import list_optimizers, optimizer_factory
 
@@ -271,6 +275,47 @@ def test_code_that_nobody_can_read_has_no_identity(author: Path) -> None:
         broken.write_bytes(content)
         identity._loaded_package.cache_clear()
         assert identify(factory) is None
+
+
+SEARCH = """from cbo_suite.optimizers.random_search import RandomSearch
+
+class Search(RandomSearch):
+    scale = 0.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "stop", "budget", "kept"),
+    [
+        ("# It is small.", 30, 40, "first"),
+        ("scale = 0.2", 30, 40, "none"),
+        ("scale = 0.2", 30, 50, "none"),
+        ("scale = 0.2", 8, 40, "second"),
+        ("scale = 0.2", 40, 40, "first"),
+    ],
+)
+def test_a_run_that_two_identities_made_has_none(
+    edit: str, stop: int, budget: int, kept: str, author: Path
+) -> None:
+    """It goes on, since evaluations are expensive, but it is nobody's; a design is everybody's."""
+    file, journal = author / "resumed_search.py", author / "run.jsonl"
+    file.write_text(SEARCH, encoding="utf-8")
+    factory = importlib.import_module("resumed_search").Search
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == stop < 40:
+            raise KeyboardInterrupt
+
+    identities = {"first": again(factory), "none": None}
+    with contextlib.suppress(KeyboardInterrupt):
+        cbo.run("toy-2d-v1", factory, budget=40, n_init=10, journal=journal, callback=interrupt)
+    file.write_text(f"{SEARCH}    {edit}\n", encoding="utf-8")
+    identities["second"] = again(factory)
+    run = cbo.run("toy-2d-v1", factory, budget=budget, n_init=10, journal=journal)
+    assert len(run.x) == budget
+    contents = read_journal(journal)
+    assert contents is not None
+    assert contents.header.versions.get("optimizer-source") == identities[kept]
 
 
 def test_versions_of_libraries_stand_beside_it() -> None:

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,16 @@ def renamed(lines: Lines, first: int, second: int) -> bytes:
         lines[old] = lines[old].replace(b'"seed":%d' % old, b'"seed":%d' % new, 1)
     lines[first], lines[second] = lines[second], lines[first]
     return b"".join(lines)
+
+
+def claimed(source: str | None, message: str) -> Case:
+    """All records name another identity of the optimizer, or none."""
+
+    def bytes_of(lines: Lines) -> bytes:
+        claim = b"" if source is None else b'"optimizer-source":"%s",' % source.encode()
+        return re.sub(rb'"optimizer-source":"[0-9a-f]{64}",', claim, b"".join(lines))
+
+    return content(bytes_of, message)
 
 
 def symlink(folder: Path, lines: Lines) -> Path:
@@ -304,6 +315,10 @@ CORPUS: dict[str, Case] = {
         lambda record: record["versions"].update({"optimizer-source": "0" * 64}),
         "field versions: optimizer-source 000",
     ),
+    "identity of nothing": claimed("", "field versions: optimizer-source is '', expected a SHA"),
+    "identity cut short": claimed("0" * 16, "field versions: optimizer-source is '000"),
+    "identity of other code": claimed("0" * 64, "field versions: .* neither what random-search is"),
+    "no identity": claimed(None, "field versions: it does not name 'optimizer-source'"),
     "mixed options": fields("field options: it differs from line 1", options={"step": 2}),
     "no version": edited(lambda record: record["versions"].clear(), "field versions: .*cbo-suite"),
     "direction override in a version": edited(
