@@ -36,7 +36,7 @@ browser:
 
 # Kills, hangs, full disks and the like, injected into real campaigns; `make test` has a short form.
 faults: $(INSTALLED)
-	CBO_FAULTS=full OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
+	CBO_FAULTS=full OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults tests/journal/test_damage.py
 
 benchmark: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks
