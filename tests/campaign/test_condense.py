@@ -11,10 +11,12 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.campaign import run_tasks
 from cbo_suite.campaign.condense import write_campaign_records
+from cbo_suite.campaign.export import export_records
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Outcome, Status
 from cbo_suite.leaderboard import read_folder
 from cbo_suite.records import read_records
+from cbo_suite.records.blocks import draw_block, opens
 from cbo_suite.tasks import Task
 from tests.campaign.test_campaign import small_tasks
 
@@ -81,3 +83,33 @@ def test_a_run_that_could_not_write_its_end_is_a_failed_record(
         record = read_folder(tmp_path)[-1]
         assert (record.status, record.error) == ("failed", f"{status}: it took too long")
         assert len(record.objectives) == 12
+
+
+def test_large_runs_are_sealed_when_their_ten_seeds_are_there(tmp_path: Path) -> None:
+    """In the folder of the campaign and where records are exported to; once sealed they stay."""
+    store, target = Store(tmp_path / "runs"), tmp_path / "records"
+    tasks = [Task("rover-60d-v1", "random-search", 180, 60, 20, seed) for seed in range(12)]
+    path = target / "rover-60d-v1" / "random-search.jsonl"
+    for first, last, sealed in ((0, 4, 0), (4, 12, 10)):
+        for task in tasks[first:last]:
+            cbo.run(
+                task.problem,
+                task.optimizer,
+                budget=task.budget,
+                batch_size=task.batch_size,
+                n_init=task.n_init,
+                seed=task.seed,
+                journal=store.journal(task),
+            )
+        store.write_plan(tasks[:last])
+        write_campaign_records(tasks[:last], store)
+        export_records(store, target)
+        for file in (store.records("rover-60d-v1", "random-search"), path):
+            records = list(read_records(file))
+            assert len(records) == last
+            assert sum(record.sample is not None for record in records) == sealed
+    block = list(read_records(path))[:10]
+    assert all(opens(*pair) for pair in zip(block, draw_block(block), strict=True))
+    before = path.read_bytes()
+    assert export_records(store, target).files == []
+    assert path.read_bytes() == before
