@@ -17,6 +17,7 @@ from cbo_suite.errors import CboError, MissingExtra
 from cbo_suite.harness import Settings, execute
 from cbo_suite.protocols import Evaluation, Space, Task
 from cbo_suite.records import Record
+from cbo_suite.registry import optimizer_factory
 from cbo_suite.verify import verify_file
 from cbo_suite.verify.outcomes import Outcome, outcome_of, rank_sum_test
 from cbo_suite.verify.twins import compare_outcomes, draw_twin, run_twins
@@ -139,6 +140,18 @@ def test_the_process_of_an_optimizer_holds_no_problem() -> None:
         process.close()
         with pytest.raises(CboError, match="broke off"):
             process.factory(space, budget=5, batch_size=1, seed=0)
+
+
+def test_an_optimizer_apart_does_what_it_does_here() -> None:
+    """The same points and values, to the bit, also in batches."""
+    problem = cbo.make_problem("welded-beam-4d-v1")
+    for optimizer in (f"{PLACE}:Honest", "cobyla"):
+        task = Task(problem.id, optimizer, 20, 3, 8, 5)
+        factory = cheats.Honest if ":" in optimizer else optimizer_factory(optimizer)
+        here = execute(task, problem, factory, Settings())
+        with OptimizerProcess(optimizer) as process:
+            apart = execute(task, problem, process.factory, Settings())
+        assert apart.digest == here.digest
 
 
 def test_twins_are_part_of_verifying(tmp_path: Path) -> None:
