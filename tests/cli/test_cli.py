@@ -118,9 +118,9 @@ def test_a_suite_is_run_ranked_and_resumed(
     assert (tmp_path / "board" / "README.md").read_text() == page
     journal = tmp_path / "runs/small/toy-2d-v1/random-search/0.jsonl"
     journal.write_text("damaged\n")
-    failed = cbo("run", "--suite", "small", "--out", "runs/small")
-    assert failed.exit_code == 1
-    assert "failed: toy-2d-v1/random-search/0" in failed.output
+    damaged = cbo("run", "--suite", "small", "--out", "runs/small")
+    assert damaged.exit_code == 1
+    assert "damaged: toy-2d-v1/random-search/0" in damaged.output
     (tmp_path / "empty").mkdir()
     assert "no records in empty" in cbo("leaderboard", "build", "--runs", "empty").output
 

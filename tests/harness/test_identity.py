@@ -268,9 +268,9 @@ def test_code_that_nobody_can_read_has_no_identity(author: Path) -> None:
     source.unlink()
     compiled = importlib.import_module("compiled_search").Search
     assert identify(compiled) is None
-    broken = author / "broken_search.py"
+    broken = author / "unreadable_search.py"
     broken.write_text("class Search: ...\n", encoding="utf-8")
-    factory = importlib.import_module("broken_search").Search
+    factory = importlib.import_module("unreadable_search").Search
     for content in (b"class Search(:\n", b"\0", b"\xff"):
         broken.write_bytes(content)
         identity._loaded_package.cache_clear()
