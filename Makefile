@@ -16,9 +16,9 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --igno
 test: check browser
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=90
 
-# An answer in two minutes: all but what takes long.
+# An answer in two minutes: all but what takes long, injected faults and the browser.
 test-fast: check
-	$(PYTEST) --ignore=tests/faults -m "not slow"
+	$(PYTEST) --ignore=tests/faults --ignore=tests/site -m "not slow"
 
 # Replays every published row in full: with the lunar lander hours, so `make test` has a short form.
 verify-board: $(INSTALLED)
