@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cbo_suite.optimizers.models.cholesky import Factor, Kernel, factorise
@@ -49,7 +51,7 @@ class BatchGP:
             parameters: Logarithms of d length scales, signal and noise variance, `(b, d + 2)`.
             factors: Cholesky factors if they are known already.
         """
-        self.x, self.y = x, y
+        self.x, self.y, self._parameters = x, y, parameters
         self.kernels = kernels(parameters)
         self.factors = factors or [factorise(kernel, x) for kernel in self.kernels]
         right = torch.stack([torch.ones_like(y), y], dim=-1)
@@ -58,6 +60,11 @@ class BatchGP:
         )
         self.mean = profiled_mean(solved[..., 0], solved[..., 1])
         self.weights = solved[..., 1] - self.mean[:, None] * solved[..., 0]
+
+    def part(self, rows: NDArray[np.intp]) -> BatchGP:
+        """The same models conditioned on some of the data only."""
+        chosen = torch.as_tensor(rows, device=self.x.device)
+        return BatchGP(self.x[chosen], self.y[:, chosen], self._parameters)
 
     def log_likelihood(self) -> Tensor:
         """Log marginal likelihood of each model, shape `(b,)`."""

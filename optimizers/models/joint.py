@@ -63,7 +63,7 @@ class JointDraws:
         index: int,
         candidates: Tensor,
         draws: int,
-        generator: np.random.Generator | None,
+        generator: np.random.Generator,
         offset: float = 0.0,
         scale: float = 1.0,
     ) -> None:
@@ -74,8 +74,7 @@ class JointDraws:
             index: Which of them.
             candidates: Points in the unit cube, shape `(r, d)`.
             draws: Number q of independent draws.
-            generator: Source of the normal numbers; None draws conditional means, which leaves
-                the means as they are and shrinks the deviations (the "kriging believer").
+            generator: Source of the normal numbers.
             offset: Mean that was subtracted from the observations.
             scale: Deviation that the observations were divided by.
         """
@@ -116,9 +115,8 @@ class JointDraws:
         if size == 0:
             return
         factor = self._factorise(self._covariance(ids, ids, self._used))
-        normals = self.value.new_zeros(size, self.value.shape[1])
-        if self._generator is not None:
-            normals.copy_(torch.from_numpy(self._generator.standard_normal(normals.shape)))
+        normals = self.value.new_empty(size, self.value.shape[1])
+        normals.copy_(torch.from_numpy(self._generator.standard_normal(normals.shape)))
         self._reserve(size)
         self._rows[ids, self._used : self._used + size] = factor
         self.value[ids] += self._scale * (factor @ normals)

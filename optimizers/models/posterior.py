@@ -8,6 +8,7 @@ zero. Points under way can be taken to be observed at their posterior means.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -34,7 +35,6 @@ class Posterior:
         lengthscale: Shape `(b, d)`.
         variance: Of the signals, shape `(b,)`.
         noise: Variances of the noise, shape `(b,)`.
-        lower: Cholesky factors of the kernel matrices with noise, shape `(b, n, n)`.
     """
 
     def __init__(
@@ -54,7 +54,12 @@ class Posterior:
         self.lengthscale = torch.stack([kernel.lengthscale for kernel in kernels])
         self.variance = torch.stack([kernel.variance for kernel in kernels])
         self.noise = torch.stack([kernel.noise for kernel in kernels])
-        self.lower = torch.stack([factor.lower for factor in factors])
+
+    @cached_property
+    def lower(self) -> Tensor:
+        """Cholesky factors of the kernel matrices with noise, shape `(b, n, n)`."""
+        # A copy of them all, which whoever takes the models one by one does not need.
+        return torch.stack([factor.lower for factor in self._factors])
 
     @classmethod
     def of(cls, model: Model) -> Posterior:

@@ -283,14 +283,14 @@ class Surrogate:
         self._parameters[self._varying] = stored[self._varying]
 
 
-def fitted_part(count: int) -> NDArray[np.intp]:
-    """Which of more than `MOST_FITTED` data hyperparameters are fitted to, ascending.
+def fitted_part(count: int, size: int = MOST_FITTED) -> NDArray[np.intp]:
+    """Which `size` of more data stand for all of them, ascending.
 
     Half of them are the newest data, which are where an optimizer is searching; the others are
     spread evenly over the history, from the initial design on.
     """
-    newest = MOST_FITTED // 2
-    older = np.linspace(0, count - newest, MOST_FITTED - newest, endpoint=False)
+    newest = size // 2
+    older = np.linspace(0, count - newest, size - newest, endpoint=False)
     return np.concatenate([older.astype(np.intp), np.arange(count - newest, count)])
 
 

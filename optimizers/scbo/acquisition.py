@@ -11,8 +11,9 @@ from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws, frequencies
 from cbo_suite.optimizers.models.surrogate import Model
-from cbo_suite.optimizers.scbo import improvement, objective_first, thompson
+from cbo_suite.optimizers.scbo import objective_first, thompson
 from cbo_suite.optimizers.scbo.thompson import Constant, Draws
+from cbo_suite.optimizers.shared.believer import choose_batch
 
 ACQUISITIONS = ("ts", "ei")
 SAMPLERS = ("auto", "exact", "pathwise")
@@ -73,10 +74,11 @@ class Acquisition:
             for expected improvement).
         """
         if self._kind == "ei":
-            # Draws without randomness are posterior means, which a batch takes as observed.
-            # A constraint that is constant favours no candidate.
-            objective, *constraints = _draws(model, candidates, 1, None)
-            chosen = improvement.select(objective, constraints, best_feasible, count)
+            best = best_feasible
+            if best is not None:
+                best = (best - float(model.offset[0])) / float(model.scale[0])
+            # The best feasible value stays the observed one.
+            chosen = choose_batch(model, candidates, candidates[:0], best, count, trust_means=False)
             return chosen.cpu().numpy(), []
         pathwise = self._is_pathwise(model, candidates)
         objective, *constraints = _draws(model, candidates, count, generator, pathwise)
@@ -96,23 +98,23 @@ def _draws(
     model: Model,
     candidates: Tensor,
     count: int,
-    generator: np.random.Generator | None,
-    pathwise: bool = False,
+    generator: np.random.Generator,
+    pathwise: bool,
 ) -> list[Draws]:
     """Draws of the objective and the constraints that vary, in transformed units."""
     draws: list[Draws] = []
     spectrum = None
-    if generator is not None and pathwise and isinstance(model.gp, BatchGP):
+    if pathwise and isinstance(model.gp, BatchGP):
         # One for all models: to draw it takes a third of what a model's draw takes otherwise.
         spectrum = frequencies(NUM_FREQUENCIES, candidates.shape[1], generator)
     for index in range(len(model.scale)):
         place = float(model.offset[index]), float(model.scale[index])
-        if generator is not None and not isinstance(model.gp, BatchGP):
+        if not isinstance(model.gp, BatchGP):
             # Not at the top: KeOps takes seconds to import, and few runs need it.
             from cbo_suite.optimizers.models.keops.gp import KeopsDraws
 
             draws.append(KeopsDraws(model.gp, index, candidates, count, generator, *place))
-        elif generator is not None and pathwise:
+        elif pathwise:
             own = model.dense, index, candidates, count, generator, *place
             draws.append(PathwiseDraws(*own, spectrum=spectrum))
         else:

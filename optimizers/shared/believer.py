@@ -3,7 +3,11 @@
 A batch is built greedily. Each chosen point, like every point under way, is taken to be observed
 at its posterior means (the "kriging believer" of Ginsbourger, Le Riche and Carraro, 2010): the
 means of all other points stay, their variances shrink by one more row of the Cholesky factor with
-the hyperparameters fixed, and if the point is then feasible its value counts as the best one.
+the hyperparameters fixed, and if the point is then feasible its value may count as the best one.
+
+Candidates are sieved: with many data by a posterior of some of them, then by the posterior of all,
+and a batch is built of what is left, whose covariances with each other are computed once. So to
+believe a point costs nothing that grows with the data or with the number of all candidates.
 """
 
 from __future__ import annotations
@@ -11,12 +15,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.improvement import SMALLEST_DEVIATION, log_improvement
-from cbo_suite.optimizers.models.joint import JointDraws
-from cbo_suite.optimizers.models.surrogate import Model
+from cbo_suite.optimizers.models.joint import RELATIVE_FLOOR
+from cbo_suite.optimizers.models.surrogate import Model, fitted_part
 
-# Numbers that the Cholesky rows of all models at all candidates may take, 1 GB of float64.
-MOST_ELEMENTS = 1 << 27
+# Multiplications for the variances of one choice, about a second of a core: models times square of
+# the data times candidates.
+MOST_WORK = 3e10
+# At least so many candidates have exact variances, however large the models are: in all, and for
+# each point of the batch.
+FEWEST_EXACT, EXACT_PER_POINT = 256, 4
+# Most candidates that a batch is built of, likewise.
+CONTENDERS, CONTENDERS_PER_POINT = 512, 8
+# Data of the posterior that sieves candidates first.
+ROUGH_DATA = 256
 
 
 def log_constrained_improvement(mean: Tensor, deviation: Tensor, best: float | None) -> Tensor:
@@ -50,22 +63,14 @@ def believed_best(best: float | None, mean: Tensor, violated: bool) -> float | N
     return min(feasible if best is None else [best, *feasible], default=None)
 
 
-def shortlist(model: Model, candidates: Tensor, best: float | None, least: int) -> Tensor:
-    """Indices of as many of the best candidates `(r, d)` as memory has room for, ascending.
-
-    There are at least `least` of them.
-    """
-    room = max(least, MOST_ELEMENTS // (len(model.scale) * model.gp.x.shape[0]))
-    everything = torch.arange(candidates.shape[0])
-    if candidates.shape[0] <= room:
-        return everything
-    mean, variance = model.gp.predict(candidates)
-    score = log_constrained_improvement(mean + _shift(model)[:, None], variance.sqrt(), best)
-    return score.argsort(descending=True, stable=True)[:room].sort().values
-
-
 def choose_batch(
-    model: Model, candidates: Tensor, under_way: Tensor, best: float | None, count: int
+    model: Model,
+    candidates: Tensor,
+    under_way: Tensor,
+    best: float | None,
+    count: int,
+    *,
+    trust_means: bool = True,
 ) -> Tensor:
     """Choose candidates one after another by constrained expected improvement.
 
@@ -75,30 +80,23 @@ def choose_batch(
         under_way: Points whose results are still to come, shape `(p, d)`.
         best: Least standardised objective of a feasible observation, None if there is none.
         count: Number of candidates to choose.
+        trust_means: Whether a believed value may become the best one.
 
     Returns:
         Indices of the chosen candidates, shape `(count,)`.
     """
     kept = shortlist(model, candidates, best, count)
+    beliefs = Beliefs(model, torch.cat([candidates[kept], under_way]))
     violated = any(value > 0 for value in model.constants)
-    points = torch.cat([candidates[kept], under_way])
-    draws = [
-        # Without a generator a draw is the mean: the point is believed.
-        JointDraws(model.dense, index, points, 1, None, offset=offset)
-        for index, offset in enumerate(_shift(model).tolist())
-    ]
-    everything = torch.arange(points.shape[0])
+    everything = torch.arange(kept.numel() + under_way.shape[0], device=candidates.device)
     free = everything < kept.numel()
-    mean = torch.stack([draw.value[:, 0] for draw in draws])
     chosen, believed = [], everything[~free]
     while True:
-        if believed.numel() > 0:
-            best = believed_best(best, mean[:, believed], violated)
-            for draw in draws:
-                draw.draw(believed)
-                draw.refresh(everything)
-        deviation = torch.stack([draw.deviation for draw in draws])
-        score = log_constrained_improvement(mean, deviation, best)
+        if trust_means:
+            best = believed_best(best, beliefs.mean[:, believed], violated)
+        for index in believed:
+            beliefs.believe(index)
+        score = log_constrained_improvement(beliefs.mean, beliefs.deviation, best)
         # A floor instead of minus infinity: of candidates without hope, any is better than none.
         score = score.clamp_min(torch.finfo(score.dtype).min).masked_fill(~free, -torch.inf)
         believed = score.argmax()[None]
@@ -106,6 +104,68 @@ def choose_batch(
         chosen.append(kept[believed])
         if len(chosen) == count:
             return torch.cat(chosen)
+
+
+class Beliefs:
+    """Posteriors of all models at some points, given that some of these are as expected.
+
+    Attributes:
+        mean: Posterior means, shape `(b, p)`.
+        deviation: Posterior deviations given what is believed, shape `(b, p)`.
+    """
+
+    def __init__(self, model: Model, points: Tensor) -> None:
+        """Believe nothing yet at points `(p, d)`."""
+        gp = model.dense
+        means, covariances = [], []
+        for index, kernel in enumerate(gp.kernels):
+            mean, rows = gp.posterior(index, points)
+            means.append(mean)
+            covariances.append(kernel(points, points).addmm_(rows, rows.mT, alpha=-1.0))
+        self.mean = torch.stack(means) + _shift(model)[:, None]
+        self._covariance = torch.stack(covariances)
+        self._least = RELATIVE_FLOOR * torch.stack([kernel.variance for kernel in gp.kernels])
+        self._variance = self._covariance.diagonal(dim1=1, dim2=2).clamp_min(0.0)
+        # One more row of each Cholesky factor for every believed point.
+        self._rows = points.new_empty(len(means), 0, points.shape[0])
+
+    @property
+    def deviation(self) -> Tensor:
+        """Posterior deviations, shape `(b, p)`."""
+        return self._variance.sqrt()
+
+    def believe(self, index: Tensor) -> None:
+        """Take the point of this index, shape `()`, to be observed at its means."""
+        known = (self._rows[:, :, index, None] * self._rows).sum(1)
+        column = self._covariance[:, index] - known
+        variance = column[:, index].clamp_min(self._least)
+        row = column / variance.sqrt()[:, None]
+        self._rows = torch.cat([self._rows, row[:, None]], dim=1)
+        self._variance = (self._variance - row.square()).clamp_min(0.0)
+        self._variance[:, index] = 0.0
+
+
+def shortlist(model: Model, candidates: Tensor, best: float | None, count: int) -> Tensor:
+    """Indices of the candidates `(r, d)` that a batch of `count` is built of, ascending."""
+    gp = model.dense
+    models, data = gp.y.shape
+    kept = torch.arange(candidates.shape[0], device=candidates.device)
+    room = max(FEWEST_EXACT, EXACT_PER_POINT * count, int(MOST_WORK / (models * data**2)))
+    if kept.numel() > room:
+        rough = gp.part(fitted_part(data, ROUGH_DATA)) if data > ROUGH_DATA else gp
+        score = _scores(rough, model, candidates, best)
+        kept = score.topk(room).indices.sort().values
+    room = max(CONTENDERS, CONTENDERS_PER_POINT * count)
+    if kept.numel() > room:
+        score = _scores(gp, model, candidates[kept], best)
+        kept = kept[score.topk(room).indices.sort().values]
+    return kept
+
+
+def _scores(gp: BatchGP, model: Model, points: Tensor, best: float | None) -> Tensor:
+    """The acquisition function of posteriors in the model's units at points `(p, d)`: `(p,)`."""
+    mean, variance = gp.predict(points)
+    return log_constrained_improvement(mean + _shift(model)[:, None], variance.sqrt(), best)
 
 
 def _shift(model: Model) -> Tensor:

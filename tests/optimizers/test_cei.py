@@ -166,19 +166,63 @@ def _scores(model: Model, candidates: torch.Tensor, best: float | None) -> torch
     return log_constrained_improvement(mean, variance.sqrt(), best)
 
 
-def test_shortlist_keeps_the_best_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With room for 50 candidates the best 50 stay, and the first choice is the same."""
+def test_shortlist_keeps_the_best_where_work_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With time for 50 candidates the best 50 stay, and the first choice is the same."""
     model, _, told = fitted(40, 3, 2)
     candidates = torch.from_numpy(np.random.default_rng(3).random((300, 3)))
     best = float(model.gp.y[0, told.best()])
     assert torch.equal(shortlist(model, candidates, best, 1), torch.arange(300))
     everything = choose_batch(model, candidates, candidates[:0], best, 1)
-    monkeypatch.setattr(believer, "MOST_ELEMENTS", 50 * 40 * 3)
+    monkeypatch.setattr(believer, "MOST_WORK", 50 * 40**2 * 3)
+    monkeypatch.setattr(believer, "FEWEST_EXACT", 1)
     kept = shortlist(model, candidates, best, 1)
     score = _scores(model, candidates, best)
     assert kept.tolist() == sorted(score.argsort(descending=True)[:50].tolist())
     assert torch.equal(choose_batch(model, candidates, candidates[:0], best, 1), everything)
-    assert len(shortlist(model, candidates, best, 60)) == 60
+    assert len(shortlist(model, candidates, best, 15)) == 60
+
+
+def test_rough_posterior_finds_the_best_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sieved by a posterior of half of the data, the best candidates are still there."""
+    model, _, told = fitted(120, 3, 2)
+    candidates = torch.from_numpy(np.random.default_rng(3).random((1000, 3)))
+    best = float(model.gp.y[0, told.best()])
+    monkeypatch.setattr(believer, "MOST_WORK", 1.0)
+    monkeypatch.setattr(believer, "ROUGH_DATA", 60)
+    kept = set(shortlist(model, candidates, best, 1).tolist())
+    assert len(kept) == believer.FEWEST_EXACT
+    score = _scores(model, candidates, best)
+    assert set(score.argsort(descending=True)[:10].tolist()) <= kept
+
+
+def test_contenders_are_the_best_by_the_whole_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is built of the candidates of largest exact score."""
+    model, _, told = fitted(40, 3, 2)
+    candidates = torch.from_numpy(np.random.default_rng(3).random((300, 3)))
+    best = float(model.gp.y[0, told.best()])
+    monkeypatch.setattr(believer, "CONTENDERS", 20)
+    kept = shortlist(model, candidates, best, 2)
+    order = _scores(model, candidates, best).argsort(descending=True)
+    assert kept.tolist() == sorted(order[:20].tolist())
+
+
+def test_believed_values_need_not_become_the_best_one() -> None:
+    """With or without trust in means the batches are greedy, and differ where means are low."""
+    model, _, told = fitted(40, 3, 2)
+    candidates = torch.from_numpy(np.random.default_rng(5).random((200, 3)))
+    best = float(model.gp.y[0, told.best()])
+    trusting = choose_batch(model, candidates, candidates[:0], best, 6)
+    careful = choose_batch(model, candidates, candidates[:0], best, 6, trust_means=False)
+    posterior = Posterior.of(model)
+    free = torch.ones(200, dtype=torch.bool)
+    for index in careful.tolist():
+        mean, variance = posterior.predict(candidates)
+        score = log_constrained_improvement(mean, variance.sqrt(), best)
+        assert int(score.masked_fill(~free, -torch.inf).argmax()) == index
+        free[index] = False
+        posterior = posterior.believe(candidates[index][None])
+    assert trusting[0] == careful[0]
+    assert len(set(careful.tolist())) == 6
 
 
 def test_proposals_without_a_feasible_point_seek_one() -> None:

@@ -113,17 +113,6 @@ def test_drawing_twice_changes_nothing() -> None:
     torch.testing.assert_close(draws.value, before)
 
 
-def test_believer_keeps_means_and_shrinks_deviations() -> None:
-    """Without randomness the conditional means stay and what is chosen counts as observed."""
-    draws = JointDraws(model(), 0, candidates(10), 1, None)
-    mean, deviation = draws.value.clone(), draws.deviation.clone()
-    draws.draw(torch.tensor([3]))
-    draws.refresh(torch.arange(10))
-    torch.testing.assert_close(draws.value, mean)
-    assert bool((draws.deviation <= deviation + 1e-12).all())
-    assert float(draws.deviation[3]) == 0.0
-
-
 def test_certainty_bounds_the_sum_of_errors() -> None:
     """All one-sided tests together err with probability 1e-9 at most."""
     for tests in (1, 6000, 10_000_000):
