@@ -54,8 +54,10 @@ EXPENSIVE_STEPS, EXPENSIVE_TOLERANCE = 8, 0.5
 ROUGH_STEPS, FINAL_STEPS = 12, 3
 REFIT_GROWTH = 1.1
 # Most data that hyperparameters are fitted to: some hundreds know the length scales, and a step
-# costs the cube of their number. The posterior is always that of all data.
+# costs the cube of their number. The posterior is always that of all data, whose factors are the
+# larger part of a fit then: it waits longer.
 MOST_FITTED = 512
+LATE_GROWTH = 1.2
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
 
@@ -203,7 +205,8 @@ class Surrogate:
             return True
         if count == self._built[-1]:
             return False
-        return not _expensive(count, varying) or count >= REFIT_GROWTH * self._built[0]
+        growth = REFIT_GROWTH if self._built[0] <= MOST_FITTED else LATE_GROWTH
+        return not _expensive(count, varying) or count >= growth * self._built[0]
 
     def _fit(self, x: Tensor, y: Tensor, varying: list[int]) -> None:
         """Fit hyperparameters; the Cholesky factors are then to be made anew."""
