@@ -25,6 +25,10 @@ def check_agreement(record: Record) -> None:
         refuse("objective", f"{n} evaluations, the budget is {task.budget}")
     if record.status == "complete" and n < task.budget:
         refuse("objective", f"{n} evaluations of a complete run, of {task.budget}")
+    if record.status == "complete" and record.error:
+        refuse("error", "a complete run has none: it is written as an empty text")
+    if record.whole and record.sample is not None:
+        refuse("sample", "all points are kept, so nothing is drawn: that is written as null")
     violations = record.violations
     if (violations < 0).any() or np.isnan(violations).any():
         refuse("violation", "a total violation is a number >= 0, or inf")
@@ -48,6 +52,9 @@ def check_agreement(record: Record) -> None:
             record.objectives[~lost]
         ).all():
             refuse("statuses", "it contradicts objective and violation: o has finite values")
+        gone = np.array([letter in "ft" for letter in record.statuses], dtype=bool)
+        if not np.isnan(record.objectives[gone]).all():
+            refuse("statuses", "it contradicts objective: f and t have no values")
     if record.restarts is not None and (
         sorted(set(record.restarts)) != record.restarts or max(record.restarts, default=0) > n
     ):

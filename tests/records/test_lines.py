@@ -290,6 +290,15 @@ MALFORMED: dict[str, tuple[Callable[[Record], bytes], str]] = {
         lambda r: edit(r, sample={"points": doubles(1.0), "constraints": "", "path": ""}),
         "field sample.points: 8 bytes are not 0 x 2 doubles",
     ),
+    "an empty sample of a small run": (
+        lambda r: edit(r, sample={"points": "", "constraints": "", "path": doubles(1.0)}),
+        "field sample: all points are kept",
+    ),
+    "error of a complete run": (lambda r: edit(r, error="none"), "field error: a complete run"),
+    "failed, with an objective": (
+        lambda r: edit(r, violation=doubles(np.inf, *r.violations[1:]), statuses="f" + "o" * 24),
+        "field statuses: it contradicts objective: f and t have no values",
+    ),
     "long name": (lambda r: edit(r, machine={"a" * 301: "b"}), "machine"),
     "name of a megabyte": (replaced(b'"error"', b'"' + b"`" * 2**20 + b'":1,"error"'), "field "),
     "a megabyte of keys": (
