@@ -34,6 +34,7 @@ def check_points(
     """Check that points lie in the space and begin with the design of their problem and seed."""
     space = problem.space
     box = hashlib.sha256(space.lower.tobytes() + space.upper.tobytes()).hexdigest()
+    has_executable = hasattr(problem, "executable_sha256")
     for row in submission.rows:
         record = row.record
         sizes = (record.dim, record.num_constraints)
@@ -42,6 +43,10 @@ def check_points(
             complaints.add(row.line, "facts.space", "it was made with another space")
         elif record.facts.get("box", box) != box:
             complaints.add(row.line, "facts.box", "it was made with another box")
+        elif ("executable_sha256" in record.facts) != has_executable:
+            # Which one is the platform's: its values come out again or not.
+            what = "is missing" if has_executable else "is there, the problem needs none"
+            complaints.add(row.line, "facts.executable_sha256", f"it {what}")
         elif record.dim != space.dim and (record.schema == 2 or len(record.points)):
             complaints.add(row.line, "dim", f"{sizes[0]} variables instead of {space.dim}")
         elif sizes[1] != space.num_constraints and (record.schema == 2 or len(record.steps)):

@@ -27,6 +27,8 @@ MAX_SEEDS = 100
 MAX_FILE_BYTES = 16 * 2**20
 MAX_OPTIONS_BYTES = 10_000
 MAX_NAME = 60
+# What a problem and a run in batches can be pinned by; only version 1 named the box.
+FACTS = {"space", "executable_sha256", "evaluation_timeout"}
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Windows cannot have files of these names, whatever their suffix.
@@ -215,6 +217,9 @@ def _check_record(
             complaints.add(number, field, f"it does not name {key!r}")
         if not all(word.isprintable() for pair in words.items() for word in pair):
             complaints.add(number, field, "it holds signs that cannot be printed")
+    unknown = record.facts.keys() - (FACTS | {"box"} if record.schema == 1 else FACTS)
+    if unknown:
+        complaints.add(number, "facts", f"no such run has {min(unknown)!r}")
 
 
 def _check_grid(rows: Sequence[Row], complaints: Complaints) -> None:

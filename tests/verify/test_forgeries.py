@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from cbo_suite.verify import verify_file
-from tests.submissions.forged import FORGERIES
+from tests.submissions.claims import CLAIMS
+from tests.submissions.forged import FORGERIES as EDITS
 from tests.submissions.honest import run_records
 from tests.submissions.material import OPTIMIZER, Material, file_of, make_material
 
+FORGERIES = EDITS | CLAIMS
 MEASURE = Path(__file__).parents[1] / "submissions" / "measure.py"
 
 

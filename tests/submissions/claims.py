@@ -1,0 +1,43 @@
+"""Rows whose values are true and which lie about something else, or hide a lie in a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from cbo_suite.records import Record
+from tests.submissions.material import Forgery, Material, file_of
+
+
+def restated(idea: str, message: str, change: Callable[[Record], Record]) -> Forgery:
+    """A row of small runs of which every record is changed in the same way."""
+
+    def make(material: Material) -> bytes:
+        return file_of([change(record) for record in material.small.records])
+
+    return Forgery(idea, message, make)
+
+
+def with_fact(name: str, word: str) -> Callable[[Record], Record]:
+    """Add a fact to a record."""
+    return lambda record: msgspec.structs.replace(record, facts=record.facts | {name: word})
+
+
+CLAIMS: dict[str, Forgery] = {
+    "order of telling": restated(
+        "results told in the order in which they came",
+        "facts: no such run has 'order'",
+        with_fact("order", "real-time"),
+    ),
+    "a fact of one's own": restated(
+        "a fact that nobody asked for",
+        "facts: no such run has 'approved'",
+        with_fact("approved", "yes"),
+    ),
+    "an executable": restated(
+        "an executable of a problem that has none",
+        "facts.executable_sha256: it is there",
+        with_fact("executable_sha256", "0" * 64),
+    ),
+}
