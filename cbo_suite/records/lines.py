@@ -142,7 +142,7 @@ def decode_record(line: bytes, where: str = "record") -> Record:
         RecordError: The line is no record; the message names the place and the field.
     """
     try:
-        _check_size(line)
+        check_size(line)
         decoded = _decoder.decode(line)
         is_old = isinstance(decoded, OldRecordLine)
         record = _old_record(decoded) if is_old else _record(decoded)
@@ -182,8 +182,12 @@ def _order(record: Record) -> tuple[str, str, int]:
     return record.task.problem, record.task.optimizer, record.task.seed
 
 
-def _check_size(line: bytes) -> None:
-    """Refuse a line that is too large to decode, or cut off."""
+def check_size(line: bytes) -> None:
+    """Refuse a line that is too large to decode, or cut off.
+
+    Raises:
+        Refused: It is.
+    """
     if len(line) > MAX_LINE_BYTES:
         refuse("line", f"more than {MAX_LINE_BYTES} bytes")
     if line.count(b",") > MAX_LINE_COMMAS:

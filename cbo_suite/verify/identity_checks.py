@@ -10,13 +10,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from cbo_suite.harness.identity import identify_target
 from cbo_suite.harness.releases import released_identities
 from cbo_suite.records import SOURCE
+from cbo_suite.records.agreement import Refused
+from cbo_suite.records.lines import check_size
 from cbo_suite.registry import OWN_PACKAGE, OptimizerInfo, list_optimizers
 from cbo_suite.verify.submission import Complaints, Row, Submission, read_lines, row_name
 from cbo_suite.verify.verdict import Case
@@ -28,10 +30,17 @@ _NUMBERED = re.compile(r"(.+)-[0-9]+")
 class _Head(msgspec.Struct, frozen=True):
     """What of a record says whose it is; everything else is skipped."""
 
-    options: dict[str, Any]
+    options: msgspec.Raw
     versions: dict[str, str]
     digest: str
     root: str | None = None
+    sample: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """What the run is known by; the digest of one that opens a sample is but a claim."""
+        claims = [self.digest] if bytes(self.sample) == b"null" else []
+        return [*claims, self.root] if self.root else claims
 
 
 _decoder = msgspec.json.Decoder(_Head)
@@ -42,11 +51,11 @@ class Setting(NamedTuple):
 
     Attributes:
         identity: Identity of the optimizer, None if it is not on record.
-        options: Options that were given to it.
+        options: Options that were given to it, as they are written.
     """
 
     identity: str | None
-    options: dict[str, Any]
+    options: bytes
 
 
 class Neighbours:
@@ -76,20 +85,23 @@ class Neighbours:
     def _add(self, path: Path) -> int:
         """Take in a file as far as it can be read; what is wrong with it is said elsewhere."""
         problem, _, optimizer = row_name(path).partition("/")
-        heads = list(_read_heads(path)) if optimizer else []
-        for head in heads:
-            self.settings[optimizer][problem] = Setting(head.versions.get(SOURCE), head.options)
-            for fingerprint in filter(None, (head.digest, head.root)):
+        count = 0
+        for count, head in enumerate(_read_heads(path) if optimizer else (), start=1):
+            self.settings[optimizer][problem] = Setting(
+                head.versions.get(SOURCE), bytes(head.options)
+            )
+            for fingerprint in head.fingerprints:
                 self.runs[fingerprint].add(optimizer)
-        return len(heads)
+        return count
 
 
 def _read_heads(path: Path) -> Iterator[_Head]:
     """Give the heads of a file's records until a line that is none."""
     try:
         for line in read_lines(path, Complaints(path)):
+            check_size(line)
             yield _decoder.decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError, OSError):
+    except (Refused, msgspec.DecodeError, ValueError, RecursionError, OSError):
         return
 
 
@@ -111,6 +123,8 @@ def check_identity(submission: Submission, neighbours: Neighbours, case: Case) -
     _find_mixture(submission, neighbours, case)
     if optimizer in own and first.record.options:
         case.flags.append(f"the runs have options that {optimizer} does not have by itself")
+        # It is another method then, under the name of this one.
+        case.doubted |= neighbours.published.get(f"{submission.problem}/{optimizer}", 0) == 0
 
 
 def _check_source(row: Row, own: OptimizerInfo | None, complaints: Complaints) -> str:
@@ -202,7 +216,7 @@ def _find_copies(submission: Submission, neighbours: Neighbours, case: Case) -> 
     mine = targets.get(submission.optimizer, submission.optimizer)
     known = neighbours.published.get(f"{submission.problem}/{submission.optimizer}", 0)
     for number, row in enumerate(submission.rows):
-        fingerprints = (row.record.digest, row.record.root)
+        fingerprints = (row.record.digest if row.record.whole else None, row.record.root)
         others = {id_ for key in fingerprints if key for id_ in neighbours.runs.get(key, ())}
         others = {id_ for id_ in others - {submission.optimizer} if targets.get(id_, id_) != mine}
         # Runs that failed before their first evaluation are alike, and honest.
@@ -217,7 +231,8 @@ def _find_copies(submission: Submission, neighbours: Neighbours, case: Case) -> 
 def _find_mixture(submission: Submission, neighbours: Neighbours, case: Case) -> None:
     """Point out an id that is not one identity with one set of options on all its problems."""
     record = submission.rows[0].record
-    mine = Setting(record.identity, record.options)
+    # Canonical: 1, 1.0 and true are different options.
+    mine = Setting(record.identity, msgspec.json.encode(record.options, order="deterministic"))
     for field, words in (("identity", "another identity"), ("options", "other options")):
         differing = sorted(
             problem

@@ -266,7 +266,12 @@ def _check_likeness(rows: Sequence[Row], complaints: Complaints) -> None:
             return
         versions |= row.record.versions
         for field in ("schema", "options", "facts"):
-            if getattr(row.record, field) != getattr(rows[0].record, field):
+            # As they are written: 1, 1.0 and true are different options.
+            one, first = (
+                msgspec.json.encode(getattr(record, field), order="deterministic")
+                for record in (row.record, rows[0].record)
+            )
+            if one != first:
                 complaints.add(row.line, field, "it differs from line 1: one setting for all runs")
                 return
 
@@ -321,6 +326,12 @@ def check_published(submission: Submission, folder: Path, complaints: Complaints
         if complaints.texts:
             break
     more = len(rows) - len(published)
+    if more > 0 and rows[0].record.schema == 1:
+        complaints.add(
+            len(published) + 1,
+            "schema",
+            "new runs are of version 2 of the format: make them with this version of cbo-suite",
+        )
     if more > 0 and SOURCE not in rows[0].record.versions:
         why = "new runs name the code that made them: run them with this version of cbo-suite"
         if published:

@@ -24,6 +24,12 @@ def with_fact(name: str, word: str) -> Callable[[Record], Record]:
     return lambda record: msgspec.structs.replace(record, facts=record.facts | {name: word})
 
 
+def with_option(record: Record) -> Record:
+    """Give a record an option that is equal in all runs and still another in each."""
+    value = (1, 1.0, True)[record.task.seed % 3]
+    return msgspec.structs.replace(record, options={"restarts": value})
+
+
 CLAIMS: dict[str, Forgery] = {
     "order of telling": restated(
         "results told in the order in which they came",
@@ -34,6 +40,11 @@ CLAIMS: dict[str, Forgery] = {
         "a fact that nobody asked for",
         "facts: no such run has 'approved'",
         with_fact("approved", "yes"),
+    ),
+    "options of several types": restated(
+        "1, 1.0 and true as if they were one option",
+        "options: it differs from line 1",
+        with_option,
     ),
     "an executable": restated(
         "an executable of a problem that has none",

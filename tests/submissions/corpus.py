@@ -268,6 +268,10 @@ CORPUS: dict[str, Case] = {
     "200,000 empty lists": swapped(
         b'"options":{}', b'"options":{"a":[' + b"[]," * 200_000 + b"0]}", "field options: more"
     ),
+    "16 MB of empty lists": content(
+        lambda lines: b'{"versions":{},"digest":"","options":[' + b"[]," * 5_500_000 + b"0]}\n",
+        "field line: more than 250000 values",
+    ),
     "101 runs": content(lambda lines: many(lines, 101), "line 101, field seed: more than 100 runs"),
     "not an object": content(lambda lines: b"[]\n", "field line: Expected `object`"),
     "string for a number": fields("field seconds_optimizer", seconds_optimizer="1"),

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from cbo_suite.verify import verify_file
+from cbo_suite.verify import Neighbours, verify_file
 
 
 def peak_megabytes() -> float:
@@ -33,7 +33,7 @@ def main() -> None:
     for line in Path(sys.argv[1]).read_text("utf-8").splitlines():
         path = Path(json.loads(line))
         start = time.process_time()
-        verdict = verify_file(path)
+        verdict = verify_file(path, neighbours=Neighbours(None, [path]))
         seconds = time.process_time() - start
         found: dict[str, object] = {
             "status": verdict.status,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -20,7 +21,8 @@ from cbo_suite.harness import releases
 from cbo_suite.records import SOURCE, Record, read_records
 from cbo_suite.verify import Neighbours, Verdict, verify_file
 from cbo_suite.verify.identity_checks import is_look_alike
-from tests.submissions.honest import failed_at_once, put, renamed, run_records
+from tests.submissions.honest import failed_at_once, put, renamed, run_records, sealed
+from tests.submissions.material import LARGE, claim, make_row, old_record, values_of
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZER = """from cbo_suite.optimizers.random_search import RandomSearch
@@ -73,6 +75,16 @@ def test_a_row_of_one_identity_grows(tmp_path: Path) -> None:
     (complaint,) = verify_file(mixed, against=published).complaints
     source = constant[0].versions[SOURCE]
     assert f"line 11, field versions: optimizer-source {source}, unlike" in complaint
+
+
+def test_new_rows_are_of_the_present_format(records: list[Record], tmp_path: Path) -> None:
+    """Version 1 asks for less; what is published in it stays, and does not grow."""
+    old = renamed([old_record(record, True) for record in records], "my-search")
+    path = put(tmp_path / "new", old)
+    (complaint,) = verify_file(path, against=tmp_path).complaints
+    assert "line 1, field schema: new runs are of version 2 of the format" in complaint
+    put(tmp_path, old)
+    assert verify_file(path, against=tmp_path).status == "verified"
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +175,33 @@ def test_runs_under_another_id_are_pointed_out(records: list[Record], tmp_path: 
     assert [verdict.status for verdict in verdicts.values()] == ["unverified", "unverified"]
 
 
+def path_of(records: Sequence[Record]) -> Path:
+    """Return where records belong below a folder."""
+    return Path(records[0].task.problem) / f"{records[0].task.optimizer}.jsonl"
+
+
+def test_nobody_is_a_copy_of_what_another_claims(records: list[Record], tmp_path: Path) -> None:
+    """The digest of a large run is not computed again, so it speaks against nobody."""
+    large = make_row(LARGE, records[0])
+    values = values_of(large, repeat_last, range(10))
+    claimed = [
+        msgspec.structs.replace(record, digest=other.digest)
+        for record, other in zip(
+            renamed(claim(LARGE, values, records[0]), "spoiler"), large.records, strict=True
+        )
+    ]
+    spoiler = put(tmp_path, sealed(claimed, values))
+    assert verify_file(spoiler).status == "verified"
+    verdict = verify_file(put(tmp_path / "honest", large.records), against=tmp_path)
+    assert (verdict.status, verdict.flags) == ("verified", [])
+
+
+def repeat_last(x: np.ndarray, objective: np.ndarray, constraints: np.ndarray) -> None:
+    """Evaluate the last point but one again instead of the last."""
+    for array in (x, objective, constraints):
+        array[-1] = array[-2]
+
+
 def test_a_copy_is_known_by_its_tree_too(records: list[Record], tmp_path: Path) -> None:
     """Where the digest of a large run cannot be computed again, its root is committed to."""
     published = tmp_path / "published"
@@ -212,6 +251,10 @@ def test_an_id_is_one_method_on_all_problems_or_says_so(
     own = [msgspec.structs.replace(record, options={"step": 1}) for record in other]
     verdict = verify_file(put(tmp_path / "own", own))
     assert verdict.flags == ["the runs have options that random-search does not have by itself"]
+    # They would be the row of random-search: a maintainer has to look, unless one has already.
+    assert verdict.status == "unverified"
+    put(published, own)
+    assert verify_file(tmp_path / "own" / path_of(own), against=published).status == "verified"
 
 
 @pytest.mark.parametrize(
