@@ -25,6 +25,8 @@ from cbo_suite.verify.verdict import Case
 
 _IDENTITY = re.compile(r"[0-9a-f]{64}")
 _NUMBERED = re.compile(r"(.+)-[0-9]+")
+# Signs that the eye takes for others, and hyphens, which it overlooks.
+_CONFUSABLE = {"rn": "m", "vv": "w", "cl": "d", "0": "o", "1": "l", "i": "l", "5": "s", "-": ""}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -168,12 +170,13 @@ def _check_source(row: Row, own: OptimizerInfo | None, complaints: Complaints) -
 def _check_name(optimizer: str, others: Iterable[str], complaints: Complaints) -> None:
     """Refuse an id that can be mistaken for another."""
     for other in sorted(others):
-        if is_look_alike(optimizer, other):
+        one_edit = is_look_alike(optimizer, other)
+        if one_edit or looks_the_same(optimizer, other):
+            how = "is one letter away from" if one_edit else "looks like"
             complaints.add(
                 0,
                 "path",
-                f"the id {optimizer!r} is one letter away from {other!r}: choose one that nobody "
-                "takes for it",
+                f"the id {optimizer!r} {how} {other!r}: choose one that nobody takes for it",
             )
             return
 
@@ -191,6 +194,16 @@ def is_look_alike(first: str, second: str) -> bool:
     one, other = short[same:], long[same:]
     swapped = one[1:2] + one[:1] + one[2:]
     return one == other[1:] or one[1:] == other[1:] or swapped == other
+
+
+def looks_the_same(first: str, second: str) -> bool:
+    """Tell whether two ids are the same to the eye, however many signs differ."""
+    seen = []
+    for id_ in (first, second):
+        for signs, shape in _CONFUSABLE.items():
+            id_ = id_.replace(signs, shape)
+        seen.append(id_)
+    return first != second and seen[0] == seen[1]
 
 
 def _varied_versions(rows: Iterable[Row]) -> str:

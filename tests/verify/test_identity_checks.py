@@ -20,7 +20,7 @@ from cbo_suite.cli import main
 from cbo_suite.harness import releases
 from cbo_suite.records import SOURCE, Record, read_records
 from cbo_suite.verify import Neighbours, Verdict, verify_file
-from cbo_suite.verify.identity_checks import is_look_alike
+from cbo_suite.verify.identity_checks import is_look_alike, looks_the_same
 from tests.submissions.honest import failed_at_once, put, renamed, run_records, sealed
 from tests.submissions.material import LARGE, claim, make_row, old_record, values_of
 
@@ -258,12 +258,19 @@ def test_an_id_is_one_method_on_all_problems_or_says_so(
 
 
 @pytest.mark.parametrize(
-    "optimizer", ["scb0", "scbo-", "scob", "scb", "xscbo", "cei2", "cobyla-", "random-serach", "ei"]
+    "optimizer",
+    [
+        *["scb0", "scbo-", "scob", "scb", "xscbo", "cei2", "cobyla-", "random-serach", "ei"],
+        *["randorn-search", "s-c-b-o", "5cb0", "ce1-transf0rmed"],
+    ],
 )
 def test_ids_that_look_like_those_of_the_suite_are_refused(
     optimizer: str, records: list[Record], tmp_path: Path
 ) -> None:
-    """One sign more, less or other, or two swapped; a hyphen at the end is no id at all."""
+    """One sign more, less or other, two swapped, or several that the eye takes for others.
+
+    A hyphen at the end is no id at all.
+    """
     (complaint,) = verify_file(put(tmp_path, renamed(records, optimizer))).complaints
     assert "field path: the " in complaint
     assert ("choose one that nobody takes for it" in complaint) != optimizer.endswith("-")
@@ -292,6 +299,7 @@ def test_the_ids_of_the_suite_may_be_alike() -> None:
     ids = [info.id for info in cbo.list_optimizers()]
     alike = {(a, b) for a in ids for b in ids if is_look_alike(a, b)}
     assert alike == {("cobyla", "cobyqa"), ("cobyqa", "cobyla")}
+    assert not any(looks_the_same(a, b) for a in ids for b in ids)
 
 
 def edits(word: str) -> set[str]:
