@@ -28,11 +28,11 @@ class Scale(NamedTuple):
     """How large the values of a problem typically are.
 
     Attributes:
-        objective: Of the objective.
-        constraints: Of each constraint, shape `(m,)`.
+        objective: Of the objective, a number or one for each of some points, shape `(k,)`.
+        constraints: Of each constraint, shape `(m,)` or `(k, m)`.
     """
 
-    objective: float
+    objective: float | Array
     constraints: Array
 
 

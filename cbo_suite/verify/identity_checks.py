@@ -88,7 +88,8 @@ class Neighbours:
         """Take in a file as far as it can be read; what is wrong with it is said elsewhere."""
         problem, _, optimizer = row_name(path).partition("/")
         count = 0
-        for count, head in enumerate(_read_heads(path) if optimizer else (), start=1):
+        for head in _read_heads(path) if optimizer else ():
+            count += 1
             self.settings[optimizer][problem] = Setting(
                 head.versions.get(SOURCE), bytes(head.options)
             )

@@ -20,10 +20,8 @@ from cbo_suite.records.tree import compute_root, hash_leaves
 from cbo_suite.scoring.references import load_references
 from cbo_suite.verify.designs import Design, Scale
 from cbo_suite.verify.submission import Complaints, Submission
+from cbo_suite.verify.tolerance import TOLERANCE, allow, local_scale
 
-# Another processor or library may round differently, by this part of a value's size or of the
-# typical size of such values: 450 units in the last place of 1.
-TOLERANCE = 1e-13
 # Share of the stored points of an expensive problem that is replayed beside the improvements.
 SAMPLE = 0.05
 # Part of the scale of a problem by which a value may be above its worst.
@@ -126,7 +124,7 @@ def replay_file(
         rows[order], numbers[order], np.concatenate(x)[order], evaluation, nothing, nothing
     )
     _check_unseen(submission, replay, complaints)
-    return _compare(submission, replay, scale, drawn, cheap, complaints)
+    return _compare(submission, problem, replay, scale, drawn, complaints)
 
 
 def _select(record: Record, drawn: Indices, chosen: BoolArray) -> tuple[Indices, Array]:
@@ -182,10 +180,10 @@ def _check_unseen(submission: Submission, replay: Replay, complaints: Complaints
 
 def _compare(
     submission: Submission,
+    problem: ConstrainedProblem,
     replay: Replay,
     scale: Scale,
     drawn: Sequence[Indices],
-    cheap: bool,
     complaints: Complaints,
 ) -> Replay:
     """Compare the values of a replay with the recorded ones; complain of what differs."""
@@ -197,7 +195,7 @@ def _compare(
         numbers = replay.number[mask]
         objective[mask] = record.objectives[numbers]
         violation[mask] = record.violations[numbers]
-        if not cheap:
+        if not getattr(problem, "cheap", True):
             lost[mask] = _may_come_back(record)[numbers]
         listed, values = record.steps, record.step_constraints
         if record.sample is not None:
@@ -213,22 +211,42 @@ def _compare(
         "violation": violation == now_violation,
         "constraints": ~stated[:, None] | _same(constraints, now.constraints),
     }
-    with np.errstate(invalid="ignore"):
-        allowed = TOLERANCE * np.maximum(np.abs(now.constraints), scale.constraints)
-        near = {
-            "objective": np.abs(objective - now.objective)
-            <= TOLERANCE * np.maximum(np.abs(now.objective), scale.objective),
-            # A constraint has a share in the violation, or could have with another rounding.
-            "violation": np.abs(violation - now_violation)
-            <= np.where(now.constraints > -allowed, allowed, 0.0).sum(axis=1),
-            "constraints": np.abs(constraints - now.constraints) <= allowed,
-        }
+    recorded = objective, violation, constraints
+    near = _near(recorded, now, allow(now, scale))
+    equal = ~(_any(~same["constraints"]) | ~same["objective"] | ~same["violation"])
+    far = [_any(~same[field] & ~near[field]) for field in same]
+    close = ~equal & ~np.any(far, axis=0)
+    if close.any():
+        # Few, if any: only these are worth a second evaluation.
+        part = Evaluation(now.objective[close], now.constraints[close])
+        narrow = local_scale(problem, replay.x[close], part, scale)
+        again = _near([values[close] for values in recorded], part, allow(part, narrow))
+        for field, mask in again.items():
+            near[field][close] = mask
     bad = {field: _any(~same[field] & ~near[field]) for field in same}
     bad["feasible"] = (violation == 0) & (now_violation > 0)
-    equal = ~(_any(~same["constraints"]) | ~same["objective"] | ~same["violation"])
     bad = {field: mask & ~lost for field, mask in bad.items()}
     _complain(submission, replay, bad, complaints)
     return replay._replace(equal=equal, lost=lost)
+
+
+def _near(recorded: Sequence[Array], now: Evaluation, allowed: Evaluation) -> dict[str, BoolArray]:
+    """Tell which recorded values are as near to those of now as is allowed, by field.
+
+    Args:
+        recorded: Objective, violation and constraints, the last NaN where they are not on record.
+        now: What the problem gives here.
+        allowed: How far the values may be apart.
+    """
+    objective, violation, constraints = recorded
+    with np.errstate(invalid="ignore"):
+        # A constraint has a share in the violation, or could have with another rounding.
+        shares = np.where(now.constraints > -allowed.constraints, allowed.constraints, 0.0)
+        return {
+            "objective": np.abs(objective - now.objective) <= allowed.objective,
+            "violation": np.abs(violation - now.violation) <= shares.sum(axis=1),
+            "constraints": np.abs(constraints - now.constraints) <= allowed.constraints,
+        }
 
 
 def _may_come_back(record: Record) -> BoolArray:

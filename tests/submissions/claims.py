@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 
+import cbo_suite as cbo
 from cbo_suite.records import Record
-from tests.submissions.material import Forgery, Material, file_of
+from tests.submissions.material import LARGE, Forgery, Material, file_of, large_lie
 
 
 def restated(idea: str, message: str, change: Callable[[Record], Record]) -> Forgery:
@@ -30,6 +32,14 @@ def with_option(record: Record) -> Record:
     return msgspec.structs.replace(record, options={"restarts": value})
 
 
+def next_to_nothing(x: np.ndarray, objective: np.ndarray, constraints: np.ndarray) -> None:
+    """Miss a product of Keane's problem, which is typically 1e17, and call that 1e-300."""
+    design = 100
+    x[design:] = 0.3 + 0.01 * x[design:]
+    objective[design:], constraints[design:] = cbo.make_problem(LARGE).evaluate(x[design:])
+    constraints[design:, 0] = 1e-300
+
+
 CLAIMS: dict[str, Forgery] = {
     "order of telling": restated(
         "results told in the order in which they came",
@@ -45,6 +55,12 @@ CLAIMS: dict[str, Forgery] = {
         "1, 1.0 and true as if they were one option",
         "options: it differs from line 1",
         with_option,
+    ),
+    "violation of a huge constraint": large_lie(
+        "a violation that is small beside the typical size of its constraint",
+        "field violation: evaluation .* does not come out again",
+        next_to_nothing,
+        range(10),
     ),
     "an executable": restated(
         "an executable of a problem that has none",

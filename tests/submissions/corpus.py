@@ -258,9 +258,6 @@ CORPUS: dict[str, Case] = {
     "a number of 16 MB": swapped(
         b'"seconds_optimizer":', b'"seconds_optimizer":1.' + b"0" * 16_000_000 + b',"a":', "field a"
     ),
-    "300,000 evaluations": content(
-        lambda lines: grown(lines, 300_000), "field .*300000 evaluations"
-    ),
     "16 MB of zeros": content(lambda lines: b"\0" * 2**24, "line 1, field line: "),
     "300 MB, sparse": Case(sparse, "field size: 300000000 bytes, more than"),
     "1,000,000 lines": content(lambda lines: b"{}\n" * 10**6, "line 1, field .*: Object missing"),
@@ -268,9 +265,8 @@ CORPUS: dict[str, Case] = {
     "200,000 empty lists": swapped(
         b'"options":{}', b'"options":{"a":[' + b"[]," * 200_000 + b"0]}", "field options: more"
     ),
-    "16 MB of empty lists": content(
-        lambda lines: b'{"versions":{},"digest":"","options":[' + b"[]," * 5_500_000 + b"0]}\n",
-        "field line: more than 250000 values",
+    "16 MB of empty lists": swapped(
+        b'"options":{}', b'"options":{"a":[' + b"[]," * 5_500_000 + b"0]}", "field line: more than"
     ),
     "101 runs": content(lambda lines: many(lines, 101), "line 101, field seed: more than 100 runs"),
     "not an object": content(lambda lines: b"[]\n", "field line: Expected `object`"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -52,7 +53,9 @@ def rover_runs(value: float, like: Record) -> list[Record]:
         known[seed] = np.concatenate([design, np.tile(reference.worst_x, (rest, 1))]), values
         task = Task(name, "my-search", *protocol, seed)
         runs.append(condensed(task, *known[seed], f"{seed:064x}", like))
-    assert not any(LIE in drawn for drawn in draw_block(runs))
+    while any(LIE in drawn for drawn in draw_block(runs)):
+        # What is drawn depends on all that the runs say, their times among it.
+        runs = [msgspec.structs.replace(r, seconds_optimizer=r.seconds_optimizer + 1) for r in runs]
     return sealed(runs, known)
 
 
