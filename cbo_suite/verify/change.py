@@ -17,7 +17,8 @@ from cbo_suite.errors import RecordError
 RUNS = "leaderboard/runs"
 MARKS = "leaderboard/verified.json"
 _FILE_MODE = "100644"
-_RECORD = re.compile(rf"{RUNS}/[^/]+/[^/]+\.jsonl")
+# Ids alone: git may hold a folder "..", and a backslash is one on Windows.
+_RECORD = re.compile(rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+\.jsonl")
 # What decides how records are read, judged and shown: a change of it is for a maintainer's eyes.
 _SENSITIVE = re.compile(
     r"(.*/)?\.gitattributes|\.gitmodules|\.github/.*|cbo_suite/.*|problems/.*|optimizers/.*"
@@ -56,7 +57,7 @@ def find_change(repository: Path, base: str, commit: str) -> Change:
     """Look at what a commit changes since its base.
 
     Raises:
-        RecordError: There is no such repository or commit.
+        RecordError: There is no such repository or commit, or a commit holds a file twice.
     """
     before, after = (_entries(repository, name) for name in (base, commit))
     changed = sorted(path for path in after if after[path] != before.get(path))
@@ -123,11 +124,14 @@ def _entries(repository: Path, commit: str) -> dict[str, Entry]:
     """List the files of a commit by their path."""
     # The end of options: a name that begins with a hyphen is a name.
     listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
-    found = {}
+    found: dict[str, Entry] = {}
     for line in filter(None, listed.split(b"\0")):
         facts, _, path = line.partition(b"\t")
         mode, _, blob = facts.decode("ascii").split()
-        found[path.decode("utf-8", "surrogateescape")] = Entry(mode, blob)
+        name = path.decode("utf-8", "surrogateescape")
+        if name in found:
+            raise RecordError(f"{commit} holds {name!r} twice, so nobody knows which one counts")
+        found[name] = Entry(mode, blob)
     return found
 
 

@@ -25,6 +25,8 @@ from cbo_suite.verify.verdict import Case
 
 _IDENTITY = re.compile(r"[0-9a-f]{64}")
 _NUMBERED = re.compile(r"(.+)-[0-9]+")
+# Characters of the versions that are listed.
+MAX_SHOWN = 500
 # Signs that the eye takes for others, and hyphens, which it overlooks.
 _CONFUSABLE = {"rn": "m", "vv": "w", "cl": "d", "0": "o", "1": "l", "i": "l", "5": "s", "-": ""}
 
@@ -213,11 +215,12 @@ def _varied_versions(rows: Iterable[Row]) -> str:
     for row in rows:
         for package, version in row.record.versions.items():
             found[package].add(version)
-    return "".join(
+    text = "".join(
         f"; {package} {', '.join(sorted(versions))}"
         for package, versions in sorted(found.items())
         if len(versions) > 1
     )
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def _find_copies(submission: Submission, neighbours: Neighbours, case: Case) -> None:

@@ -27,6 +27,8 @@ MAX_SEEDS = 100
 MAX_FILE_BYTES = 16 * 2**20
 MAX_OPTIONS_BYTES = 10_000
 MAX_NAME = 60
+# Versions, machine and facts of a run; honest ones take less than a tenth.
+MAX_WORDS_BYTES = 10_000
 # What a problem and a run in batches can be pinned by; only version 1 named the box.
 FACTS = {"space", "executable_sha256", "evaluation_timeout"}
 
@@ -209,6 +211,11 @@ def _check_record(
             complaints.add(number, field, f"{got!r:.120}, {source} {wanted!r}")
     if len(msgspec.json.encode(record.options)) > MAX_OPTIONS_BYTES:
         complaints.add(number, "options", f"more than {MAX_OPTIONS_BYTES} bytes")
+    words_bytes = len(msgspec.json.encode([record.versions, record.machine, record.facts]))
+    if words_bytes > MAX_WORDS_BYTES:
+        complaints.add(
+            number, "versions", f"more than {MAX_WORDS_BYTES} bytes with machine and facts"
+        )
     # Version 1 named the bounds of the space alone.
     space = "box" if record.schema == 1 and "space" not in record.facts else "space"
     for field, key in (("versions", "cbo-suite"), ("facts", space), ("machine", "system")):

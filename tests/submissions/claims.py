@@ -62,6 +62,13 @@ CLAIMS: dict[str, Forgery] = {
         next_to_nothing,
         range(10),
     ),
+    "a flood of versions": restated(
+        "more packages than anybody reads, on the board and in the table",
+        "versions: more than 10000 bytes",
+        lambda record: msgspec.structs.replace(
+            record, versions=record.versions | {f"{i}": "a" * 300 for i in range(90)}
+        ),
+    ),
     "an executable": restated(
         "an executable of a problem that has none",
         "facts.executable_sha256: it is there",

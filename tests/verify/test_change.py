@@ -91,6 +91,7 @@ def test_attributes_of_a_submission_have_no_say(repository: Path, tmp_path: Path
         ("toy-2d-v1/.gitattributes", "100644", "the place of a record file"),
         ("new.jsonl", "100644", "the place of a record file"),
         ("toy-2d-v1/deep/new.jsonl", "100644", "the place of a record file"),
+        ("toy-2d-v1/..\\..\\new.jsonl", "100644", "the place of a record file"),
     ],
 )
 def test_what_is_no_plain_record_file_is_refused(
@@ -107,6 +108,39 @@ def test_what_is_no_plain_record_file_is_refused(
     done = verify(repository)
     assert done.exit_code == 1
     assert words in done.output
+
+
+def tree(repository: Path, *entries: tuple[str, str, str]) -> str:
+    """Write a tree of entries (mode and kind, object, name) as it is said, and return its name."""
+    lines = "".join(f"{kind} {name}\t{path}\n" for kind, name, path in entries)
+    command = ["git", "mktree"]
+    done = subprocess.run(command, cwd=repository, input=lines, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("folders", "names", "words"),
+    [
+        (["toy-2d-v1"], ["random-search.jsonl", "random-search.jsonl"], "twice"),
+        (["toy-2d-v1", ".."], ["random-search.jsonl"], "the place of a record file"),
+    ],
+)
+def test_trees_that_git_itself_would_not_write_are_refused(
+    repository: Path, folders: list[str], names: list[str], words: str
+) -> None:
+    """Two files of one name, of which one is the published one, and a way out of the folder."""
+    blobs = ["HEAD:leaderboard/verified.json", f"HEAD:{(RUNS / 'random-search.jsonl').as_posix()}"]
+    found = [git(repository, "rev-parse", blob).strip() for blob in blobs]
+    pairs = zip(found[-len(names) :], names, strict=True)
+    files = tree(repository, *(("100644 blob", blob, name) for blob, name in pairs))
+    runs = tree(repository, *(("040000 tree", files, folder) for folder in folders))
+    marks = ("100644 blob", found[0], "verified.json")
+    board = tree(repository, ("040000 tree", runs, "runs"), marks)
+    top = tree(repository, ("040000 tree", board, "leaderboard"))
+    made = git(repository, "commit-tree", top, "-p", "HEAD", "-m", "change").strip()
+    git(repository, "update-ref", "refs/heads/main", made)
+    done = verify(repository)
+    assert (done.exit_code, words in done.output) == (1, True), done.output
 
 
 def test_a_submodule_anywhere_is_refused(repository: Path) -> None:
