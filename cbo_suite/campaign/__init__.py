@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from cbo_suite.campaign.condense import write_campaign_records
+from cbo_suite.campaign.condense import refuse_foreign_records, write_campaign_records
 from cbo_suite.campaign.durations import Estimator
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import (
@@ -73,8 +73,10 @@ class Campaign:
             retry_damaged: Whether damaged journals are set aside and their tasks run anew.
 
         Raises:
-            InvalidTask: The folder holds a run of another task in the place of one of these.
+            InvalidTask: The folder holds a run of another task in the place of one of these, or
+                records of other runs in the place of theirs.
         """
+        refuse_foreign_records(tasks, store)
         self.tasks, self.store = list(tasks), store
         self.limits, self.settings = limits or Limits(), dict(settings or {})
         self.estimator = Estimator()

@@ -12,10 +12,10 @@ import msgspec
 from cbo_suite._version import __version__
 from cbo_suite.campaign.leases import explained
 from cbo_suite.campaign.store import Store
-from cbo_suite.errors import JournalError
+from cbo_suite.errors import CboError, InvalidTask, JournalError
 from cbo_suite.files import write_whole
 from cbo_suite.journal import Contents, End, read_journal
-from cbo_suite.records import Record, make_record, seal_blocks, write_records
+from cbo_suite.records import Record, make_record, read_records, seal_blocks, write_records
 from cbo_suite.tasks import Task
 
 
@@ -25,7 +25,12 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
     The records of a problem and an optimizer are written when all its tasks among these have
     ended, with all other seeds in the folder that have: exactly those, whichever files were there
     before. What is there already and made of the same journals is not written again.
+
+    Raises:
+        InvalidTask: A file holds records of other runs.
     """
+    tasks = list(tasks)
+    refuse_foreign_records(tasks, store)
     pairs: dict[tuple[str, str], list[Task]] = defaultdict(list)
     for task in tasks:
         pairs[task.problem, task.optimizer].append(task)
@@ -35,7 +40,7 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
         journals = sorted(path.with_suffix("").glob("*.jsonl"))
         if not {store.journal(task) for task in group} <= set(journals):
             continue
-        stamp = path.with_name(f".{optimizer}.made-of")
+        stamp = _stamp(path)
         sources = _digest([*journals, *(journal.with_suffix(".json") for journal in journals)])
         if _text(stamp) == f"{sources} {_digest([path])}":
             continue
@@ -47,6 +52,34 @@ def write_campaign_records(tasks: Iterable[Task], store: Store) -> list[Path]:
                 write_whole(stamp, f"{sources} {_digest([path])}".encode())
             written.append(path)
     return written
+
+
+def refuse_foreign_records(tasks: Iterable[Task], store: Store) -> None:
+    """Refuse a folder where records of other runs are in the place of those of a campaign.
+
+    They are a campaign's own if they are as it left them, or if all their journals are there.
+
+    Raises:
+        InvalidTask: A file holds records of other runs.
+    """
+    for path in {store.records(task.problem, task.optimizer) for task in tasks}:
+        if not path.exists() or _text(_stamp(path)).endswith(f" {_digest([path])}"):
+            continue
+        try:
+            known = all(store.journal(record.task).exists() for record in read_records(path))
+        except (CboError, OSError):
+            known = False
+        if not known:
+            raise InvalidTask(
+                f"{path} holds records whose journals are not in {store.folder}, and a campaign "
+                "would replace them: choose another folder, and `cbo export` adds its records to "
+                "these"
+            )
+
+
+def _stamp(path: Path) -> Path:
+    """Return the file that says what a file of records was made of."""
+    return path.with_name(f".{path.stem}.made-of")
 
 
 def _whole_record(journal: Path, store: Store) -> Record | None:

@@ -64,7 +64,7 @@ def build(
     from cbo_suite import site
     from cbo_suite.cli.references import gather_references
     from cbo_suite.files import write_whole
-    from cbo_suite.leaderboard import build_board, differences, tables
+    from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
     from cbo_suite.registry import list_optimizers
 
     problems = {path.parent.name for folder in runs for path in folder.glob("*/*.jsonl")}
@@ -92,6 +92,7 @@ def build(
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
         return
+    refuse_foreign(out)
     for name, data in files.items():
         write_whole(out / name, data)
         click.echo(f"wrote {out / name}")

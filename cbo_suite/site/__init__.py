@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.scoring.board import Board, encode_board
 from cbo_suite.site.pages import make_pages
@@ -44,8 +45,15 @@ def write(pages: Mapping[str, bytes], folder: Path) -> Path:
 
     Returns:
         The path of the page to begin with.
+
+    Raises:
+        RecordError: The folder is that of another site.
     """
     listed = folder / LIST_OF_FILES
+    if (folder / "index.html").exists() and not listed.exists():
+        raise RecordError(
+            f"{folder} holds another site, which is left as it is: choose another folder"
+        )
     before = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     for name, content in pages.items():
         path = folder / name

@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import cbo_suite as cbo
@@ -14,6 +15,7 @@ from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.export import export_records
 from cbo_suite.campaign.store import Store
 from cbo_suite.engines import Outcome, Status
+from cbo_suite.errors import InvalidTask
 from cbo_suite.leaderboard import read_folder
 from cbo_suite.records import read_records
 from cbo_suite.records.blocks import draw_block, opens
@@ -64,6 +66,23 @@ def test_records_of_merged_shards_are_those_of_the_journals(tmp_path: Path) -> N
     Store(whole).journal(tasks[5]).unlink()
     write_campaign_records(tasks[:5], Store(whole))
     assert [record.task for record in read_records(records)] == tasks[:5]
+
+
+def test_records_of_others_are_not_replaced(tmp_path: Path) -> None:
+    """A campaign in the folder of published rows, or where something else has their names."""
+    task = Task("toy-2d-v1", "random-search", 8, 1, 4, 0)
+    other = msgspec.structs.replace(task, seed=1)
+    list(run_tasks([task, other], tmp_path / "runs"))
+    export_records(Store(tmp_path / "runs"), tmp_path / "published")
+    path = Store(tmp_path / "published").records("toy-2d-v1", "random-search")
+    for data in (path.read_bytes(), b"notes"):
+        path.write_bytes(data)
+        with pytest.raises(InvalidTask, match=r"random-search\.jsonl holds records whose journals"):
+            list(run_tasks([task], tmp_path / "published"))
+        with pytest.raises(InvalidTask, match="cbo export"):
+            write_campaign_records([task], Store(tmp_path / "published"))
+        assert path.read_bytes() == data
+    assert not Store(tmp_path / "published").journal(task).exists()
 
 
 @pytest.mark.parametrize("status", ["timeout", "memory", "crashed", "killed"])

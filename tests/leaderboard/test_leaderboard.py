@@ -227,3 +227,16 @@ def test_records_may_stand_in_several_folders(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     expected = build_board(both, methods={"scbo-ei": "scbo"})
     assert decode_board((tmp_path / "board" / "scores.json").read_bytes()) == expected
+
+
+@pytest.mark.parametrize("name", ["README.md", "scores.json", "site/index.html"])
+def test_files_of_others_are_not_replaced(name: str, runs: Path) -> None:
+    """A folder that is not that of a leaderboard, given by mistake."""
+    path = runs.parent / "board" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("# My project", encoding="utf-8")
+    done = build(runs)
+    assert (done.exit_code, "left as it is" in done.output) == (1, True), done.output
+    assert path.read_text(encoding="utf-8") == "# My project"
+    path.unlink()
+    assert [build(runs).exit_code for _ in range(2)] == [0, 0]
