@@ -333,15 +333,15 @@ def check_published(submission: Submission, folder: Path, complaints: Complaints
         if complaints.texts:
             break
     more = len(rows) - len(published)
-    if more > 0 and rows[0].record.schema == 1:
-        complaints.add(
-            len(published) + 1,
-            "schema",
-            "new runs are of version 2 of the format: make them with this version of cbo-suite",
-        )
     if more > 0 and SOURCE not in rows[0].record.versions:
         why = "new runs name the code that made them: run them with this version of cbo-suite"
         if published:
             why = "the published runs do not say which code made them: more seeds cannot be added"
         complaints.add(len(published) + 1, "versions", f"it does not name {SOURCE!r}; {why}")
+    elif more > 0 and rows[0].record.schema == 1:
+        complaints.add(
+            len(published) + 1,
+            "schema",
+            "new runs are of version 2 of the format: make them with this version of cbo-suite",
+        )
     return f"{more} runs more than published" if published else "a new row"

@@ -59,7 +59,7 @@ CHANGES: dict[str, object] = {
     "machine": {"system": "other"},
     "facts": {"space": "0" * 64},
     "status": "failed",
-    "error": "it broke",
+    "seconds_processor": 1e6,
     "seconds_optimizer": 1e6,
     "seconds_evaluation": 1e6,
     "restarts": [20, 50],
