@@ -26,6 +26,8 @@ class Problem(ABC):
     feasible_fraction: float | None = None
     # Whether one evaluation takes microseconds, so that every point can be replayed.
     cheap: ClassVar[bool] = True
+    # By which part of its size a value may differ between processors: 450 units in the last place.
+    rounding: ClassVar[float] = 1e-13
 
     def evaluate(self, x: ArrayLike) -> Evaluation:
         """Evaluate points of shape `(n, d)` inside the box.

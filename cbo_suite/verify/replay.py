@@ -7,6 +7,7 @@ what the problem says here. Tolerances come from the problem, never from the fil
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from cbo_suite.records.tree import compute_root, hash_leaves
 from cbo_suite.scoring.references import load_references
 from cbo_suite.verify.designs import Design, Scale
 from cbo_suite.verify.submission import Complaints, Submission
-from cbo_suite.verify.tolerance import TOLERANCE, allow, local_scale
+from cbo_suite.verify.tolerance import ROUNDING, allow, local_scale
 
 # Share of the stored points of an expensive problem that is replayed beside the improvements.
 SAMPLE = 0.05
@@ -39,6 +40,8 @@ class Replay(NamedTuple):
         evaluation: Their values now.
         equal: Which of them are the recorded ones to the bit, shape `(k,)`.
         lost: Which of them have no values on record and may have some now, shape `(k,)`.
+        rounding: Part of a value's size by which it may differ.
+        flips: How many are recorded as feasible and by rounding are not here, to no advantage.
     """
 
     row: Indices
@@ -47,13 +50,15 @@ class Replay(NamedTuple):
     evaluation: Evaluation
     equal: BoolArray
     lost: BoolArray
+    rounding: float
+    flips: int = 0
 
     @property
     def agreement(self) -> str:
         """Say how closely the values agree with the recorded ones."""
         if self.exact:
             return "bit-equal"
-        return f"{self.equal.mean():.1%} bit-equal, others within {TOLERANCE:g} of their scale"
+        return f"{self.equal.mean():.1%} bit-equal, others within {self.rounding:g} of their scale"
 
     @property
     def exact(self) -> bool:
@@ -121,7 +126,13 @@ def replay_file(
     )
     nothing = np.zeros(len(rows), dtype=bool)
     replay = Replay(
-        rows[order], numbers[order], np.concatenate(x)[order], evaluation, nothing, nothing
+        rows[order],
+        numbers[order],
+        np.concatenate(x)[order],
+        evaluation,
+        nothing,
+        nothing,
+        float(getattr(problem, "rounding", ROUNDING)),
     )
     _check_unseen(submission, replay, complaints)
     return _compare(submission, problem, replay, scale, drawn, complaints)
@@ -140,6 +151,20 @@ def _select(record: Record, drawn: Indices, chosen: BoolArray) -> tuple[Indices,
         numbers = np.concatenate([numbers, drawn])
         points = np.concatenate([points, record.sample.points])
     return numbers, points
+
+
+def reproduces(problem: ConstrainedProblem) -> bool:
+    """Tell whether a problem gives its best known value here, if it states one.
+
+    Where it does not, processor or libraries give other values than those it was made with, and a
+    replay would show nothing. The file has no say in it.
+    """
+    known = getattr(problem, "best_known", None)
+    if known is None:
+        return True
+    value = float(evaluate_points(problem, known.x[None, :]).evaluation.objective[0])
+    # As close as `cbo check` asks for.
+    return math.isclose(value, known.objective, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def draw(submission: Submission, salt: str, purpose: str) -> np.random.Generator:
@@ -212,7 +237,7 @@ def _compare(
         "constraints": ~stated[:, None] | _same(constraints, now.constraints),
     }
     recorded = objective, violation, constraints
-    near = _near(recorded, now, allow(now, scale))
+    near = _near(recorded, now, allow(now, scale, replay.rounding))
     equal = ~(_any(~same["constraints"]) | ~same["objective"] | ~same["violation"])
     far = [_any(~same[field] & ~near[field]) for field in same]
     close = ~equal & ~np.any(far, axis=0)
@@ -220,14 +245,32 @@ def _compare(
         # Few, if any: only these are worth a second evaluation.
         part = Evaluation(now.objective[close], now.constraints[close])
         narrow = local_scale(problem, replay.x[close], part, scale)
-        again = _near([values[close] for values in recorded], part, allow(part, narrow))
+        again = _near([values[close] for values in recorded], part, allow(part, narrow, replay.rounding))
         for field, mask in again.items():
             near[field][close] = mask
     bad = {field: _any(~same[field] & ~near[field]) for field in same}
-    bad["feasible"] = (violation == 0) & (now_violation > 0)
+    flipped = (violation == 0) & (now_violation > 0)
+    harmless = flipped & near["violation"] & ~_matters(submission, replay, flipped)
+    bad["feasible"] = flipped & ~harmless
     bad = {field: mask & ~lost for field, mask in bad.items()}
     _complain(submission, replay, bad, complaints)
-    return replay._replace(equal=equal, lost=lost)
+    return replay._replace(equal=equal, lost=lost, flips=int(harmless.sum()))
+
+
+def _matters(submission: Submission, replay: Replay, flipped: BoolArray) -> BoolArray:
+    """Tell of which points that are feasible on record and not here a score could make use.
+
+    That is an improvement, or a run's largest feasible value, which others may be measured by.
+    """
+    matters = np.zeros(len(flipped), dtype=bool)
+    for place in np.unique(replay.row[flipped]):
+        record, mask = submission.rows[place].record, flipped & (replay.row == place)
+        others = record.feasible.copy()
+        others[replay.number[mask]] = False
+        largest = np.max(record.objectives[others], initial=-np.inf)
+        numbers = replay.number[mask]
+        matters[mask] = np.isin(numbers, record.steps) | (record.objectives[numbers] > largest)
+    return matters
 
 
 def _near(recorded: Sequence[Array], now: Evaluation, allowed: Evaluation) -> dict[str, BoolArray]:

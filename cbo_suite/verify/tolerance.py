@@ -12,22 +12,24 @@ from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation
 from cbo_suite.verify.designs import Scale
 
 # Another processor or library may round differently, by this part of a value's size or of the
-# typical size of such values: 450 units in the last place of 1.
-TOLERANCE = 1e-13
+# typical size of such values, unless the problem declares its own `rounding`: 450 units in the
+# last place of 1.
+ROUNDING = 1e-13
 # Part of each range by which a point is moved to see how steep the problem is there.
 STEP = 1e-7
 
 
-def allow(now: Evaluation, scale: Scale) -> Evaluation:
+def allow(now: Evaluation, scale: Scale, rounding: float = ROUNDING) -> Evaluation:
     """Return how far recorded values may be from those of now, in their shapes.
 
     Args:
         now: What the problem gives here.
         scale: Typical sizes, the same for all points or one for each.
+        rounding: Part of a size by which another rounding may change a value.
     """
     sizes = (np.maximum(np.abs(values), size) for values, size in zip(now, scale, strict=True))
     # Nothing is near what is infinite.
-    return Evaluation(*(np.where(np.isfinite(size), TOLERANCE * size, 0.0) for size in sizes))
+    return Evaluation(*(np.where(np.isfinite(size), rounding * size, 0.0) for size in sizes))
 
 
 def local_scale(problem: ConstrainedProblem, x: Array, now: Evaluation, scale: Scale) -> Scale:

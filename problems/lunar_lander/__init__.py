@@ -22,8 +22,9 @@ cannot be reproduced seed by seed. Other public versions allow 2000 steps or dra
 every evaluation.
 
 Platform. Box2D computes in single precision, and a flight is chaotic once the legs touch the
-ground. The same point has the same bits in any order and process of one machine; another processor
-family or build of Box2D may give other rewards.
+ground. The same point has the same bits in any order and process, and whichever instructions of
+x86-64 a processor has; another architecture, build of Box2D or mathematical library of the system
+(it calls sinf, cosf and atan2f) may give other rewards.
 
 Best known. CMA-ES from the heuristic, see `tests/golden/derive_lunar_witnesses.py`.
 

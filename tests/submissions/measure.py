@@ -40,7 +40,7 @@ def main() -> None:
             "complaints": verdict.complaints,
             "file": verdict.file,
         }
-        found["skipped"] = [f.detail for f in verdict.findings if f.outcome == "skipped"]
+        found["skipped"] = [f.detail for f in verdict.findings if f.outcome != "ok"]
         print(json.dumps(found | {"seconds": seconds, "megabytes": peak_megabytes()}))
 
 

@@ -9,15 +9,15 @@ import cbo_suite as cbo
 from cbo_suite.protocols import Evaluation
 from cbo_suite.registry import protocol_of
 from cbo_suite.verify.designs import Designs, Scale
-from cbo_suite.verify.tolerance import TOLERANCE, allow, local_scale
+from cbo_suite.verify.tolerance import ROUNDING, allow, local_scale
 
 
 def test_nothing_is_near_what_is_infinite() -> None:
     """Neither an objective nor a constraint; other values keep their room."""
     now = Evaluation(np.array([np.inf, np.nan, 2.0]), np.array([[np.inf], [1.0], [-np.inf]]))
     allowed = allow(now, Scale(1.0, np.array([5.0])))
-    assert allowed.objective.tolist() == [0.0, 0.0, 2.0 * TOLERANCE]
-    assert allowed.constraints.tolist() == [[0.0], [5.0 * TOLERANCE], [0.0]]
+    assert allowed.objective.tolist() == [0.0, 0.0, 2.0 * ROUNDING]
+    assert allowed.constraints.tolist() == [[0.0], [5.0 * ROUNDING], [0.0]]
 
 
 @pytest.mark.parametrize(
