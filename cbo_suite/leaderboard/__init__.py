@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cbo_suite.errors import RecordError
 from cbo_suite.leaderboard.markdown_page import markdown
-from cbo_suite.leaderboard.marks import read_verified
+from cbo_suite.leaderboard.marks import Mark, read_marks
 from cbo_suite.records import Record, read_records
 from cbo_suite.scoring import Reference, load_references, make_board
 from cbo_suite.scoring.board import Board, encode_board
@@ -55,18 +55,24 @@ def build_board(
     """Make the board of all records below one folder or several.
 
     Args:
-        folders: The folders; a row whose seeds stand in several is verified if all its files are.
+        folders: The folders; a row whose seeds stand in several is verified if all its files are,
+            and replayed as far as the one of them that was replayed least.
         references: Problem id to reference values, by default those of the suite.
         methods: Id of an optimizer to the id of the method that it is a variant of, by default
             everybody is a method.
     """
     known = load_references() if references is None else references
-    verified: dict[str, bool] = {}
+    marks: dict[str, list[Mark | None]] = {}
     for folder in folders:
-        for name, mark in read_verified(folder).items():
-            verified[name] = mark and verified.get(name, True)
+        for name, mark in read_marks(folder).items():
+            marks.setdefault(name, []).append(mark)
+    replayed = {
+        name: min(mark.replayed for mark in found if mark)
+        for name, found in marks.items()
+        if all(found)
+    }
     records = chain.from_iterable(map(iterate_folder, folders))
-    return make_board(records, known, verified, methods=methods or {})
+    return make_board(records, known, replayed, methods=methods or {})
 
 
 def tables(board: Board) -> dict[str, bytes]:

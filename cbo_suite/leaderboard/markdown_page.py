@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cbo_suite.leaderboard.number_format import fixed, number, row_texts
+from cbo_suite.leaderboard.number_format import fixed, number, row_texts, whole_share
 from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, Range, RankingRow, TrackBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
 
@@ -51,7 +51,8 @@ is ranked; one with less is listed as partial, with its score on what it was run
 - Variants of a method have a score and no rank; they stand below the tables of each track.
 - Notes: *provisional*: fewer than 30 runs on a problem; *mixed*: the code of the optimizer or its
   options are not the same on all problems; *imputed*: the share of runs that failed and were
-  carried on with their last state; *verified*: the recorded points were evaluated again.
+  carried on with their last state; *verified*: that share of the recorded evaluations was made
+  again, with the recorded values; of several problems the least share.
 """
 _PROBLEM_NOTE = """\
 Paper score: mean final value, lower is better; a run without a feasible point is given {default},
@@ -206,7 +207,8 @@ def _companions(row: RankingRow) -> tuple[str, str, str]:
 
 def _notes(row: RankingRow | ProblemRow) -> str:
     """Write out the badges of a row."""
-    notes = ["verified"] * row.verified + ["provisional"] * row.provisional + ["mixed"] * row.mixed
+    notes = [f"verified {whole_share(row.replayed)}"] * row.verified
+    notes += ["provisional"] * row.provisional + ["mixed"] * row.mixed
     return ", ".join(notes + [f"imputed {100 * row.imputed:.3g} %"] * (row.imputed > 0))
 
 

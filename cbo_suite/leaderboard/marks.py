@@ -24,21 +24,6 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replayed: float
 
 
-def read_verified(runs: Path) -> dict[str, bool]:
-    """Tell which files of records are verified: those whose digest `cbo verify` has noted.
-
-    Args:
-        runs: The folder of the records; the notes are in `verified.json` beside it.
-
-    Returns:
-        "<problem>/<optimizer>" to whether the file is the one that was verified.
-
-    Raises:
-        RecordError: The notes are damaged.
-    """
-    return {name: mark is not None for name, mark in read_marks(runs).items()}
-
-
 def read_marks(runs: Path) -> dict[str, Mark | None]:
     """Read what was noted of files of records that are still those which were verified.
 

@@ -52,6 +52,13 @@ def fixed(value: float | None, digits: int) -> str:
     return "NA" if value is None else f"{value:.{digits}f}"
 
 
+def whole_share(share: float) -> str:
+    """Write a share as percent; only all of it is 100 %, and only nothing 0 %."""
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{math.floor(1000 * share + 1e-9) / 10:g} %"
+
+
 def measured(mean: float | None, error: float | None) -> str:
     """Write a mean down to the second digit of its standard error, without one six digits."""
     if not mean or not error:

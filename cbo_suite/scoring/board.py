@@ -81,6 +81,7 @@ class ProblemRow(msgspec.Struct, frozen=True):
         p_value: Of Wilcoxon's test against the control, adjusted by Holm; None for the control.
         superiority: A12: how likely a run of this optimizer beats one of the control.
         verified: Whether the points were replayed and gave the recorded values.
+        replayed: Share of the evaluations that were replayed, 0 if it is not verified.
         provisional: Whether there are fewer than 30 runs.
         mixed: Whether its runs were made by several identities of the optimizer or options.
         versions: Package to version; several versions are separated by commas.
@@ -108,6 +109,7 @@ class ProblemRow(msgspec.Struct, frozen=True):
     p_value: float | None
     superiority: float | None
     verified: bool
+    replayed: float
     provisional: bool
     mixed: bool
     versions: dict[str, str]
@@ -174,6 +176,7 @@ class RankingRow(msgspec.Struct, frozen=True):
         seconds_per_evaluation: Time in ask and tell per evaluation, mean over the problems.
         imputed: Share of runs that failed.
         verified: Whether its runs on all these problems are verified.
+        replayed: Share of the evaluations that were replayed on the problem with the least of it.
         provisional: Whether it has fewer than 30 runs on one of these problems.
         mixed: Whether its runs on these problems were made by several identities or options.
     """
@@ -192,6 +195,7 @@ class RankingRow(msgspec.Struct, frozen=True):
     seconds_per_evaluation: float
     imputed: float
     verified: bool
+    replayed: float
     provisional: bool
     mixed: bool
 

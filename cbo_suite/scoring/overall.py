@@ -30,7 +30,7 @@ from cbo_suite.scoring.statistics import friedman, percentile_interval
 from cbo_suite.scoring.tracks import LEAST_RUNS, TRACKS, Track, problem_weights
 
 LEAST_PROBLEMS_TO_COMPARE = 10
-_NOTHING_VERIFIED: Mapping[str, bool] = MappingProxyType({})
+_NOTHING_REPLAYED: Mapping[str, float] = MappingProxyType({})
 _NO_VARIANTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -51,7 +51,7 @@ class Standing(NamedTuple):
 def make_board(
     records: Iterable[Record],
     references: Mapping[str, Reference],
-    verified: Mapping[str, bool] = _NOTHING_VERIFIED,
+    replayed: Mapping[str, float] = _NOTHING_REPLAYED,
     *,
     methods: Mapping[str, str] = _NO_VARIANTS,
     tracks: Sequence[Track] = TRACKS,
@@ -62,7 +62,8 @@ def make_board(
         records: Runs in any order; they are read once, so that they may come from a generator.
         references: Problem id to reference values; a problem without them has no `regret` and no
             `anytime`, and counts in no track.
-        verified: "<problem>/<optimizer>" to whether these runs were replayed.
+        replayed: "<problem>/<optimizer>" to the share of these runs that was replayed; only those
+            that are verified are in it.
         methods: Id of an optimizer to the id of the method that it is a variant of; who is not in
             it is a method of its own.
         tracks: The lists of problems to rank over.
@@ -71,7 +72,7 @@ def make_board(
         RecordError: The runs on a problem differ in protocol, or an optimizer has a seed twice.
     """
     scored = {
-        gathered.problem: score_problem(gathered, verified)
+        gathered.problem: score_problem(gathered, replayed)
         for gathered in _gather(records, references)
     }
     within = {id_: problem for id_, problem in scored.items() if id_ in references}
@@ -236,6 +237,7 @@ def _standing(
         ),
         imputed=rounded(sum(row.imputed * row.runs for row in rows) / sum(sizes)),
         verified=all(row.verified for row in rows),
+        replayed=min(row.replayed for row in rows),
         provisional=any(row.provisional for row in rows),
         mixed=len({setting for entry in entries for setting in entry.settings}) > 1,
     )

@@ -107,7 +107,7 @@ class Scored(NamedTuple):
     rows: Mapping[str, ProblemRow]
 
 
-def score_problem(gathered: Gathered, verified: Mapping[str, bool]) -> Scored:
+def score_problem(gathered: Gathered, replayed: Mapping[str, float]) -> Scored:
     """Score all optimizers on one problem."""
     entries, reference = gathered.entries, gathered.reference
     found = [run.largest_feasible for entry in entries.values() for run in entry.runs]
@@ -132,7 +132,7 @@ def score_problem(gathered: Gathered, verified: Mapping[str, bool]) -> Scored:
             default,
             ranks[name],
             tests[name],
-            verified.get(f"{gathered.problem}/{name}", False),
+            replayed.get(f"{gathered.problem}/{name}"),
         )
         for name in order
     }
@@ -187,7 +187,7 @@ def _row(
     default: float,
     rank: float,
     test: tuple[float, float],
-    verified: bool,
+    replayed: float | None,
 ) -> ProblemRow:
     """Describe one optimizer on one problem."""
     entry, reference = gathered.entries[optimizer], gathered.reference
@@ -228,7 +228,8 @@ def _row(
         imputed=rounded(float(np.mean([run.imputed for run in runs]))),
         p_value=tidy(test[0]),
         superiority=tidy(test[1]),
-        verified=verified,
+        verified=replayed is not None,
+        replayed=replayed or 0.0,
         provisional=len(runs) < FULL_RUNS,
         mixed=len(entry.settings) > 1,
         versions={name: ", ".join(sorted(found)) for name, found in entry.versions.items()},

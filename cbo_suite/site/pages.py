@@ -15,7 +15,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy.stats import rankdata, t
 
 from cbo_suite.leaderboard.markdown_page import nobody_ranked
-from cbo_suite.leaderboard.number_format import RowTexts, fixed, measured, number, row_texts
+from cbo_suite.leaderboard.number_format import (
+    RowTexts,
+    fixed,
+    measured,
+    number,
+    row_texts,
+    whole_share,
+)
 from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
 from cbo_suite.site.texts import (
@@ -164,6 +171,7 @@ def _environment() -> Environment:
         number=number,
         measured=measured,
         fixed=fixed,
+        whole_share=whole_share,
         interval=interval,
         small_interval=small_interval,
         page=page_name,

@@ -24,7 +24,7 @@ from cbo_suite.leaderboard.markdown_page import (
     ranked_rows,
     variant_rows,
 )
-from cbo_suite.leaderboard.marks import Mark, read_marks, read_verified
+from cbo_suite.leaderboard.marks import Mark, read_marks
 from cbo_suite.records import write_records
 from cbo_suite.scoring.board import decode_board
 from cbo_suite.scoring.overall import make_board
@@ -105,23 +105,28 @@ def test_only_the_file_that_was_verified_has_the_badge(runs: Path) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     notes = {f"{TOY}/scbo": {"sha256": digest, "replayed": 0.25}}
     (runs.parent / "verified.json").write_text(json.dumps(notes))
-    assert read_verified(runs) == {f"{TOY}/scbo": True, f"{TOY}/random-search": False}
-    assert read_marks(runs)[f"{TOY}/scbo"] == Mark(digest, 0.25)
+    assert read_marks(runs) == {f"{TOY}/scbo": Mark(digest, 0.25), f"{TOY}/random-search": None}
     small = build_board(runs).tracks[0]
-    assert {row.optimizer: row.verified for row in small.partial} == {
-        "scbo": True,
-        "random-search": False,
+    assert {row.optimizer: (row.verified, row.replayed) for row in small.partial} == {
+        "scbo": (True, 0.25),
+        "random-search": (False, 0.0),
     }
-    assert "verified, provisional, 3 seeds" in partial_rows(small)[0]
+    assert "verified 25 %, provisional, 3 seeds" in partial_rows(small)[0]
+    build(runs)
+    folder = runs.parent / "board"
+    assert "verified 25 %, provisional" in (folder / "README.md").read_text("utf-8")
+    for page in ("index", f"problem/{TOY}", "optimizer/scbo"):
+        text = (folder / "site" / f"{page}.html").read_text("utf-8")
+        assert text.count(">verified 25 %</span>") == 1
     write_records(path, read_folder(runs)[3:5])
-    assert not any(read_verified(runs).values())
+    assert not any(read_marks(runs).values())
 
 
 def test_damaged_notes_are_an_error_that_names_the_file(runs: Path) -> None:
     """Not a badge for nobody."""
     (runs.parent / "verified.json").write_text("[1")
     with pytest.raises(RecordError, match=r"verified\.json, field line: .*write it anew with"):
-        read_verified(runs)
+        read_marks(runs)
     failed = build(runs)
     assert failed.exit_code == 1
     assert "Traceback" not in failed.output

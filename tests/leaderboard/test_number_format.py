@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbo_suite.leaderboard.number_format import apart, measured, number, row_texts
+from cbo_suite.leaderboard.number_format import apart, measured, number, row_texts, whole_share
 from cbo_suite.scoring.overall import make_board
 from tests.make_records import make
 
@@ -111,3 +111,12 @@ def test_leaders_that_are_close_do_not_look_alike() -> None:
         )
         assert first.best != second.best
         assert first.error == ("" if seeds == 1 else "5.8e-6")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1.0, "100 %"), (0.9999, "99.9 %"), (0.081, "8.1 %"), (0.25, "25 %"), (1e-4, "< 0.1 %")],
+)
+def test_a_share_never_looks_larger_than_it_is(share: float, text: str) -> None:
+    """Above all not like all of it."""
+    assert whole_share(share) == text

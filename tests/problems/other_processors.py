@@ -97,11 +97,9 @@ def draw_points(problem: ConstrainedProblem, count: int) -> np.ndarray:
     width = space.upper - space.lower
     near = known + width * parts[2] * 10 ** random.uniform(-6, -1, (len(parts[2]), 1))
     inside = space.lower + width * random.random(parts[0].shape)
-    return np.clip(
-        np.concatenate([inside, space.lower + width * (0.5 + parts[1]), near]),
-        space.lower,
-        space.upper,
-    )
+    faces = space.lower + width * (0.5 + parts[1])
+    points: np.ndarray = np.clip(np.concatenate([inside, faces, near]), space.lower, space.upper)
+    return points
 
 
 def main(arguments: Iterable[str] | None = None) -> None:

@@ -178,7 +178,7 @@ def test_a_row_by_hand() -> None:
         make([1.0], seed=3, budget=3, status="failed"),
         make([9.0, 9.0, 9.0], seed=0, optimizer="other"),
     ]
-    board = make_board(records, REFERENCES, {"some-1d-v1/some": True})
+    board = make_board(records, REFERENCES, {"some-1d-v1/some": 0.25})
     row = rows_of(board)["some"]
     assert (row.best, row.median, row.worst) == (1.0, 2.0, 4.0)
     assert (row.feasible_runs, row.runs, row.imputed) == (3, 4, 0.25)
@@ -192,9 +192,10 @@ def test_a_row_by_hand() -> None:
     assert row.curves.feasible == [0.5, 0.75, 0.75]
     assert row.curves.paper_mean == pytest.approx([(9 + 6 + 9 + 1) / 4, 4.0, 4.0])
     assert row.seconds_per_evaluation == pytest.approx(0.1)
-    assert row.verified
+    assert (row.verified, row.replayed) == (True, 0.25)
     assert row.provisional
-    assert not rows_of(board)["other"].verified
+    other = rows_of(board)["other"]
+    assert (other.verified, other.replayed) == (False, 0.0)
     problem = board.problems[0]
     assert (problem.budget, problem.batch_size, problem.n_init) == (3, 1, 0)
     assert (problem.dim, problem.num_constraints, problem.family) == (1, 1, "some")
