@@ -19,6 +19,7 @@ from cbo_suite.optimizers.shared.believer import (
     log_constrained_improvement,
 )
 from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
+from cbo_suite.optimizers.shared.placing import new_points
 from cbo_suite.optimizers.shared.search import maximise, spread_points
 from cbo_suite.protocols import Array, Space
 
@@ -30,8 +31,6 @@ REFINED_CANDIDATES, STARTS = 512, 2
 FEWEST_CANDIDATES = 1024
 # Numbers of one block of predictions of all models.
 BLOCK_ELEMENTS = 1 << 22
-# Digits after the point in which two points of the unit cube must differ.
-DIGITS = 9
 
 
 class CEI(GlobalOptimizer):
@@ -72,10 +71,10 @@ class CEI(GlobalOptimizer):
         best = float(posterior.y[0, index]) if feasible else None
         self._inspection = {"acquisition": "improvement" if feasible else "feasibility"}
         if self._space.dim <= REFINED_DIM and n <= REFINED_BATCH:
-            points = self._candidates(self._num_candidates or REFINED_CANDIDATES, generator)
+            points = self._candidates(self._num_candidates or REFINED_CANDIDATES, n, generator)
             return self._refined(posterior, points, best, n)
         usual = max(FEWEST_CANDIDATES, candidate_count(self._space.dim))
-        points = self._candidates(max(self._num_candidates or usual, n), generator)
+        points = self._candidates(max(self._num_candidates or usual, n), n, generator)
         # The models are fitted: this only hands them over.
         model = self._surrogate.update(self._x, *self._told)
         under_way = torch.from_numpy(self._under_way())
@@ -83,8 +82,11 @@ class CEI(GlobalOptimizer):
         chosen = choose_batch(model, pool, under_way, best, min(n, len(points)))
         return np.asarray(points[chosen.numpy()])
 
-    def _candidates(self, count: int, generator: np.random.Generator) -> Array:
-        """About `count` new points of the unit cube, and neighbours of the best one."""
+    def _candidates(self, count: int, least: int, generator: np.random.Generator) -> Array:
+        """About `count` new points of the unit cube, and neighbours of the best one.
+
+        There are at least `least` of them unless the space has no more.
+        """
         dim, incumbent = self._space.dim, self._incumbent()
         if dim <= PERTURBED_VARIABLES:
             points = spread_points(count, dim, generator, incumbent[None])
@@ -98,7 +100,9 @@ class CEI(GlobalOptimizer):
                     candidates(half, incumbent, lower, upper, generator, share),
                 ]
             )
-        return _new_points(points, np.concatenate([self._x, self._under_way()]))
+        known = np.concatenate([self._x, self._under_way()])
+        points = new_points(points, known)
+        return self._ground.settle(points, known, generator, centres=incumbent[None], least=least)
 
     def _refined(self, posterior: Posterior, points: Array, best: float | None, n: int) -> Array:
         """Choose `n` points one after another, improving the best candidates by gradients."""
@@ -112,7 +116,9 @@ class CEI(GlobalOptimizer):
                 posterior = posterior.believe(believed)
                 known = np.concatenate([known, under_way])
             score = on_arrays(Acquisition(posterior, best))
-            under_way = maximise(score, points, avoid=known, starts=STARTS)[None]
+            under_way = maximise(score, points, avoid=known, ground=self._ground, starts=STARTS)[
+                None
+            ]
             chosen.append(under_way)
         return np.concatenate(chosen)
 
@@ -132,10 +138,3 @@ class Acquisition:
             mean, variance = self._posterior.predict(part)
             parts.append(log_constrained_improvement(mean, variance.sqrt(), self._best))
         return torch.cat(parts)
-
-
-def _new_points(points: Array, known: Array) -> Array:
-    """Leave out of points `(p, d)` those known `(n, d)` and those that come a second time."""
-    rounded = np.round(np.concatenate([known, points]), DIGITS) + 0.0
-    _, first = np.unique(rounded, axis=0, return_index=True)
-    return points[np.sort(first[first >= len(known)]) - len(known)]

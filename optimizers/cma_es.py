@@ -20,6 +20,9 @@ What we changed and why: the strategy is told ranks, the only thing it uses of f
 value is too large, undefined or tied; pycma's tests for stopping (flat fitness, stagnation and the
 like) are never asked, as the budget is the harness's; when the largest standard deviation falls
 below 1e-10 of the box, so that nothing new can come, it starts again at a uniformly random point;
+whole numbers are rounded and keep a standard deviation of 0.2 of the width of a number, and points
+that break a known linear constraint are moved to the nearest one that does not, while the strategy
+goes on from its own samples;
 random numbers come from a generator of its own, NumPy's global one is neither read nor changed.
 
 A generation is complete when as many points as the population has were told, whichever they are: a
@@ -47,6 +50,9 @@ Handling = Literal["death-penalty", "violation", "augmented-lagrangian"]
 
 # Standard deviation in the unit cube below which a strategy has nothing new to offer.
 CONVERGED = 1e-10
+# Standard deviation of a whole number in widths of its cell that is kept, so that one sample in
+# eighty leaves the cell from its middle.
+LEAST_OF_WHOLE = 0.2
 # pycma needs that many points to tell better from worse.
 SMALLEST_POPULATION = 4
 
@@ -111,6 +117,8 @@ class CmaEs:
         self._population = population or (
             batch_size if batch_size >= SMALLEST_POPULATION else default
         )
+        cells = np.where(space.integer, space.upper - space.lower + 1.0, np.inf)
+        self._least_deviation = LEAST_OF_WHOLE / cells
         self._random = np.random.default_rng(seed)
         self._archive = Archive(space)
         self._strategy: Any = None
@@ -120,7 +128,8 @@ class CmaEs:
         self._drawn = 0
         self._generation_start = 0
         self._fresh: deque[_Sample] = deque()
-        self._pending: dict[bytes, _Sample] = {}
+        # By point of the box: with whole numbers several samples may be the same one.
+        self._pending: dict[bytes, list[_Sample]] = {}
         self._told: list[_Result] = []
 
     def ask(self, n: int = 1) -> Array:
@@ -130,8 +139,9 @@ class CmaEs:
         if not self._fresh:
             self._draw(n)
         samples = [self._fresh.popleft() for _ in range(min(n, len(self._fresh)))]
-        points = self._space.from_unit(np.array([sample.unit for sample in samples]))
-        self._pending.update((x.tobytes(), s) for x, s in zip(points, samples, strict=True))
+        points = self._space.place(np.array([sample.unit for sample in samples]))
+        for x, sample in zip(points, samples, strict=True):
+            self._pending.setdefault(x.tobytes(), []).append(sample)
         return points
 
     def tell(self, x: Array, evaluation: Evaluation) -> None:
@@ -140,8 +150,12 @@ class CmaEs:
         finite = self._archive.add(x, evaluation)
         violation = evaluation.violation
         for row, point in enumerate(x):
-            sample = self._pending.pop(point.tobytes(), None)
-            if sample is not None:
+            key = point.tobytes()
+            samples = self._pending.get(key)
+            if samples:
+                sample = samples.pop(0)
+                if not samples:
+                    del self._pending[key]
                 objective, constraints = float(finite.objective[row]), finite.constraints[row]
                 self._told.append(_Result(sample, objective, constraints, float(violation[row])))
         if len(self._told) >= self._population:
@@ -177,6 +191,8 @@ class CmaEs:
             "verb_disp": 0,
             "signals_filename": None,
         }
+        if self._space.integer.any() and dim > 1:
+            options["minstd"] = self._least_deviation
         if dim == 1:
             # pycma 4.5 fails where it limits the standard deviation of a single variable.
             options["maxstd"] = np.inf
@@ -214,7 +230,7 @@ class CmaEs:
             if self._lagrangian is not None:
                 self._lagrangian.update(self._strategy)
         self._generations += 1
-        if float(np.max(self._strategy.stds)) < CONVERGED:
+        if np.all(self._strategy.stds < np.maximum(CONVERGED, 1.1 * self._least_deviation)):
             self._start()
         else:
             self._begin_generation()

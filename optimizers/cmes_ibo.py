@@ -108,8 +108,8 @@ class CMESIBO(GlobalOptimizer):
     def _propose(self, posterior: Posterior, n: int, generator: np.random.Generator) -> Array:
         """Choose `n` points of the unit cube one after another, shape `(n, d)`."""
         dim, incumbent = self._space.dim, self._incumbent()[None]
-        start = np.concatenate([spread_points(512, dim, generator, incumbent), self._x])
-        optima = sample_optima(posterior, start, self._num_optima, generator)
+        start = self._starts(generator)
+        optima = sample_optima(posterior, start, self._num_optima, generator, ground=self._ground)
         # Where next to nothing is left to learn the bound does not vanish: it has no scale. So a
         # point counts as better than an optimum if it is by more than the noise.
         optima = optima._replace(objective=optima.objective - posterior.noise[0].sqrt())
@@ -117,10 +117,13 @@ class CMESIBO(GlobalOptimizer):
         self._inspection = {"sampled_optima": len(centres) - 1}
         under_way = self._under_way()
         for _ in range(n):
+            avoid = np.concatenate([self._x, under_way])
+            points = spread_points(512, dim, generator, centres)
             point = maximise(
                 on_arrays(LowerBound(posterior, optima, torch.from_numpy(under_way))),
-                spread_points(512, dim, generator, centres),
-                avoid=np.concatenate([self._x, under_way]),
+                self._ground.settle(points, avoid, generator, centres=centres),
+                avoid=avoid,
+                ground=self._ground,
                 starts=2,
             )
             under_way = np.concatenate([under_way, point[None]])

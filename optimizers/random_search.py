@@ -2,7 +2,9 @@
 
 Method card: the baseline "RS" of the SCBO paper draws every point uniformly from the box,
 whatever was observed. `sobol-search` draws them from a scrambled Sobol sequence instead, which
-covers the box more evenly. Both can be asked for any number of points at any time.
+covers the box more evenly. Both can be asked for any number of points at any time. Where linear
+constraints are known, the points are uniform among those allowed; those of the sequence that are
+not allowed are replaced by such ones.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class RandomSearch:
 
     def ask(self, n: int = 1) -> Array:
         """Draw `n` points, shape `(n, d)`."""
-        return self._space.from_unit(self._random.random((n, self._space.dim)))
+        return self._space.sample(n, self._random)
 
     def tell(self, x: Array, evaluation: Evaluation) -> None:
         """Take in results, which change nothing."""
@@ -36,7 +38,7 @@ class SobolSearch:
 
     def __init__(self, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
         """Prepare the sequence; budget and batch size make no difference to it."""
-        self._space = space
+        self._space, self._seed = space, seed
         self._sequence = qmc.Sobol(space.dim, scramble=True, rng=np.random.default_rng(seed))
         self._asked = 0
 
@@ -45,8 +47,10 @@ class SobolSearch:
         # The sequence is only balanced in powers of two, which qmc.Sobol.random warns about;
         # drawing one point at a time is silent and gives the same points.
         points = np.concatenate([self._sequence.random(1) for _ in range(n)])
+        # A generator of its own for each ask: the state needs none.
+        generator = np.random.default_rng([self._seed, self._asked])
         self._asked += n
-        return self._space.from_unit(points)
+        return self._space.redraw(self._space.from_unit(points), generator)
 
     def tell(self, x: Array, evaluation: Evaluation) -> None:
         """Take in results, which change nothing."""

@@ -26,10 +26,7 @@ def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Arr
         return np.empty((0, space.dim))
     generator = _generator(problem_id, "design", seed)
     x = space.from_unit(qmc.LatinHypercube(space.dim, rng=generator).random(n_init))
-    outside = ~space.allows(x)
-    if outside.any():
-        x[outside] = space.polytope.sample(int(outside.sum()), generator)
-    return x
+    return space.redraw(x, generator)
 
 
 def virtual_duration(problem_id: str, seed: int, number: int) -> float:

@@ -250,11 +250,16 @@ class Space:
 
     def sample(self, n: int, random: np.random.Generator) -> Array:
         """Draw points of the space at random, uniform on the scales of its variables: `(n, d)`."""
-        x = self.from_unit(random.random((n, self.dim)))
+        return self.redraw(self.from_unit(random.random((n, self.dim))), random)
+
+    def redraw(self, x: Array, random: np.random.Generator) -> Array:
+        """Draw points `(n, d)` of the box that break a linear constraint anew, as `sample` does."""
         outside = ~self.allows(x)
-        if outside.any():
-            x[outside] = self.polytope.sample(int(outside.sum()), random)
-        return x
+        if not outside.any():
+            return x
+        drawn = x.copy()
+        drawn[outside] = self.polytope.sample(int(outside.sum()), random)
+        return drawn
 
     def snap(self, x: Array) -> Array:
         """Put points `(n, d)` that rounding has put outside onto the edge; leave all others.

@@ -150,13 +150,13 @@ class Polytope:
         return None if found.x is None else self._from_solver(found.x[:dim])
 
     def pull(self, x: Array, inside: Array) -> Array:
-        """Draw points `(n, d)` towards an allowed point `(d,)` until A x <= b holds.
+        """Draw points `(n, d)` towards an allowed point `(d,)`, or one each, until A x <= b holds.
 
         Points that are allowed stay. Whole numbers are rounded afterwards, which can break a
         constraint again: look with `space.allows`.
         """
         way = x - inside
-        left = self._limit - self._matrix @ inside
+        left = self._limit - inside @ self._matrix.T
         rates = way @ self._matrix.T
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = np.where(rates > left, left / rates, 1.0)

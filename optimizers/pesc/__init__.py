@@ -18,6 +18,7 @@ from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.pesc.expectation_propagation import Sites, optimality, propagate
 from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
+from cbo_suite.optimizers.shared.placing import WHOLE_CUBE, Ground
 from cbo_suite.optimizers.shared.sampled_optima import sample_optima
 from cbo_suite.optimizers.shared.search import (
     NEAREST,
@@ -230,13 +231,15 @@ class PESC(GlobalOptimizer):
         posterior = posterior.believe(torch.from_numpy(under_way))
         dim, incumbent = self._space.dim, self._incumbent()[None]
         avoid = np.concatenate([self._x, under_way])
-        start = np.concatenate([spread_points(512, dim, generator, incumbent), self._x])
+        start = self._starts(generator)
         if self._recommend_every and self._asks % self._recommend_every == 0:
-            point = recommend(posterior, start, self._delta)
+            point = recommend(posterior, start, self._delta, self._ground)
             if point is not None and not near(point[None], avoid)[0]:
                 self._inspection = {"recommended": True}
                 return point[None]
-        optima = sample_optima(posterior, start, self._num_optima, generator, attempts=ATTEMPTS)
+        optima = sample_optima(
+            posterior, start, self._num_optima, generator, attempts=ATTEMPTS, ground=self._ground
+        )
         found = optima.found
         self._inspection = {"recommended": False, "sampled_optima": found.shape[0]}
         acquisition: Callable[[Tensor], Tensor]
@@ -246,22 +249,22 @@ class PESC(GlobalOptimizer):
             acquisition = entropy = EntropySearch(posterior, found, self._max_sites)
             self._inspection["sweeps"] = entropy.sweeps
         centres = np.concatenate([incumbent, found.numpy()])
-        point = maximise(
-            on_arrays(acquisition),
-            spread_points(512, dim, generator, centres),
-            avoid=avoid,
-            starts=2,
-        )
+        points = spread_points(512, dim, generator, centres)
+        points = self._ground.settle(points, avoid, generator, centres=centres)
+        point = maximise(on_arrays(acquisition), points, avoid=avoid, ground=self._ground, starts=2)
         return point[None]
 
 
-def recommend(posterior: Posterior, points: Array, delta: float) -> Array | None:
+def recommend(
+    posterior: Posterior, points: Array, delta: float, ground: Ground = WHOLE_CUBE
+) -> Array | None:
     """The point of least posterior mean where every constraint probably holds, shape `(d,)`.
 
     Args:
         posterior: The posteriors.
         points: Where the search may begin, shape `(p, d)`.
         delta: Accepted probability that a constraint is violated.
+        ground: Where it may go.
 
     Returns:
         The point; None if the constraints hold with the wanted probability at none of `points`,
@@ -279,7 +282,7 @@ def recommend(posterior: Posterior, points: Array, delta: float) -> Array | None
     if not safe.any() or posterior.violated:
         return None
     start = points[np.where(safe, values[:, 0], np.inf).argmin()]
-    end = descend(with_differences(pessimistic), start)
+    end = descend(with_differences(pessimistic), start, ground=ground)
     (before, *_), (after, *excess) = pessimistic(np.stack([start, end]))
     if after >= before or max(excess, default=0.0) > 0.0:
         end, after = start, before

@@ -35,6 +35,7 @@ from cbo_suite.optimizers.scbo.trust_region import (
     best_index,
     side_weights,
 )
+from cbo_suite.optimizers.shared.placing import Ground
 from cbo_suite.protocols import Array, BoolArray, Evaluation, Space, whole_number
 
 __all__ = ["SCBO"]
@@ -112,6 +113,7 @@ class SCBO:
         ):
             whole_number(name, value, least)
         self._space, self._batch_size, self._seed = space, batch_size, seed
+        self._ground = Ground(space)
         self._acquisition = Acquisition(acquisition, sampler, models)
         self._local, self._noisy, self._delta = trust_region, noisy, delta
         self._weighted = tr_shape == "ard-objective"
@@ -143,7 +145,7 @@ class SCBO:
         from_model = points is not None and region is self._region
         if points is None:
             points = self._design_points(n)
-        x = self._space.from_unit(points)
+        x = self._space.place(points)
         self._archive.ask(x, self._region.number, from_model)
         return x
 
@@ -239,7 +241,9 @@ class SCBO:
         generator = self._generator(_DESIGN_STREAM, self._region.number)
         self._region.design_asked = stop
         self._inspection = {}
-        return sobol(stop, self._space.dim, generator)[start:]
+        points = sobol(stop, self._space.dim, generator)[start:]
+        others = self._generator(_ASK_STREAM, self._asks)
+        return self._ground.renew(points, self._archive.known(), others)
 
     def _generator(self, stream: int, number: int) -> np.random.Generator:
         """A generator of its own for each purpose: the state needs no generator."""
@@ -286,6 +290,7 @@ class SCBO:
             if self._weighted:
                 weights = side_weights(model.gp.kernels[0].lengthscale.cpu().numpy())
             lower, upper = region.trust.box(archive.x[centre], weights)
+            lower, upper = self._ground.widen(archive.x[centre], lower, upper)
         points = candidates(
             max(self._num_candidates, n),
             archive.x[centre],
@@ -294,6 +299,9 @@ class SCBO:
             generator,
             self._probability,
         )
+        points = self._ground.settle(
+            points, archive.known(), generator, centres=archive.x[[centre]], least=n
+        )
         best = None
         if violation[centre] == 0.0:
             seen = objective[members]
@@ -301,7 +309,7 @@ class SCBO:
             seen = seen if self._noisy else self._transform.objective(seen)
             best = float(seen[members.index(centre)])
         chosen, feasible = self._acquisition.choose(
-            model, self._surrogate.tensor(points), n, best, generator
+            model, self._surrogate.tensor(points), min(n, len(points)), best, generator
         )
         self._inspection = {
             "centre": self._space.from_unit(archive.x[centre]).tolist(),

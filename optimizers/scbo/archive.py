@@ -52,6 +52,11 @@ class Archive:
         """Remember that points `(n, d)` of the box are under way."""
         self.pending.extend(Asked(row, region, from_model) for row in x.tolist())
 
+    def known(self) -> Array:
+        """Points told and under way, scaled to the unit cube, shape `(k, d)`."""
+        pending = np.array([asked.x for asked in self.pending]).reshape(-1, self._space.dim)
+        return np.concatenate([self.x, np.clip(self._space.to_unit(pending), 0.0, 1.0)])
+
     def tell(self, x: Array, evaluation: Evaluation) -> list[Asked | None]:
         """Take in results and say of each what was asked, None if it never was.
 

@@ -13,7 +13,12 @@ from torch import Tensor
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.models.surrogate import Surrogate, Transform
+from cbo_suite.optimizers.shared.placing import Ground
+from cbo_suite.optimizers.shared.search import spread_points
 from cbo_suite.protocols import Array, Evaluation, Space
+
+# Points all over the cube where optima are looked for.
+NUM_STARTS = 512
 
 
 def on_arrays(function: Callable[[Tensor], Tensor]) -> Callable[[Array], Array]:
@@ -49,6 +54,7 @@ class GlobalOptimizer(ABC):
                 of the constraints instead of plain values.
         """
         self._space, self._seed = space, seed
+        self._ground = Ground(space)
         self._surrogate = Surrogate(
             space.dim,
             space.num_constraints,
@@ -70,11 +76,12 @@ class GlobalOptimizer(ABC):
         generator = np.random.default_rng([self._seed, self._asks])
         if len(self._x) == 0:
             points = generator.random((n, self._space.dim))
+            points = self._ground.renew(points, self._under_way(), generator)
         else:
             with torch.inference_mode():
                 model = self._surrogate.update(self._x, *self._told)
                 points = self._propose(Posterior.of(model), n, generator)
-        x = self._space.from_unit(points)
+        x = self._space.place(points)
         self._pending.extend(x.tolist())
         return x
 
@@ -115,6 +122,13 @@ class GlobalOptimizer(ABC):
         """The best told point in the unit cube, shape `(d,)`."""
         best: Array = self._x[self._told.best()]
         return best
+
+    def _starts(self, generator: np.random.Generator) -> Array:
+        """Points of the unit cube where optima are looked for, the told ones last: `(p, d)`."""
+        incumbent = self._incumbent()[None]
+        spread = spread_points(NUM_STARTS, self._space.dim, generator, incumbent)
+        points = np.concatenate([spread, self._x])
+        return self._ground.settle(points, points[:0], generator, centres=incumbent)
 
     def _under_way(self) -> Array:
         """The points asked and not told, in the unit cube, shape `(p, d)`."""

@@ -31,6 +31,9 @@ Memory = dict[bytes, Values]
 
 # How long to wait for a solver that was interrupted in the middle of its own computation.
 SECONDS_TO_STOP = 5.0
+# So many starts in a row without a new point, and so many random points that are all known: then
+# whatever comes next has been evaluated before.
+FRUITLESS_STARTS, DRAWS = 2, 100
 
 
 class _Closed(BaseException):
@@ -158,7 +161,8 @@ class CallbackOptimizer(ABC):
     """A sequential optimizer made of a call-back solver that works in the unit cube.
 
     - It starts at the best told point, or at the centre if nothing was told.
-    - Points of the solver that leave the cube are moved to its nearest point.
+    - Points of the solver that leave the cube are moved to its nearest point, then to the nearest
+      one that may be evaluated: whole numbers are rounded, known linear constraints kept.
     - Told points are known to the solver: it gets their values without another evaluation.
     - When the solver ends, it is started again: in turn at the best point with normal noise of
       standard deviation `RESTART_NOISE` in the unit cube, and at a uniformly random point.
@@ -198,9 +202,13 @@ class CallbackOptimizer(ABC):
     def ask(self, n: int = 1) -> Array:
         """Return the solver's next point, shape `(1, d)`; a random one while that is pending."""
         if self._pending is not None:
-            return self._space.from_unit(self._extra_random.random((1, self._space.dim)))
+            return self._draw()[None, :]
         point: Array | None = None
+        stop = self._starts + FRUITLESS_STARTS
         while point is None:
+            if self._recast is None and self._starts == stop:
+                # Every point that the solver wants is known: the grid of whole numbers is small.
+                return self._draw()[None, :]
             if self._recast is None:
                 self._recast = self._start()
             point = self._recast.ask()
@@ -234,7 +242,7 @@ class CallbackOptimizer(ABC):
 
     def _start(self) -> Recast:
         """Start the solver, again or for the first time."""
-        dim, from_unit = self._space.dim, self._space.from_unit
+        dim, space = self._space.dim, self._space
         best = self._archive.best_x
         if self._starts == 0 or self._starts % 2 == 1:
             start = np.full(dim, 0.5) if best is None else self._space.to_unit(best)
@@ -245,7 +253,24 @@ class CallbackOptimizer(ABC):
         start = np.clip(start, 0.0, 1.0)
         if self._starts == 0 and best is not None:
             # To the unit cube and back is a rounding away: still the same point.
-            self._memory.setdefault(key_of(from_unit(start)), self._memory[key_of(best)])
+            self._memory.setdefault(key_of(space.place(start[None])), self._memory[key_of(best)])
         self._starts += 1
-        solve = self._solver(start)
-        return Recast(lambda evaluate: solve(lambda unit: evaluate(from_unit(unit))), self._memory)
+        solve, placed = self._solver(start), dict[bytes, Array]()
+
+        def place(unit: Array) -> Array:
+            # Solvers come back to a point, and to place it may take a solver of its own.
+            key = unit.tobytes()
+            if key not in placed:
+                placed[key] = space.place(unit[None])[0]
+            return placed[key]
+
+        return Recast(lambda evaluate: solve(lambda unit: evaluate(place(unit))), self._memory)
+
+    def _draw(self) -> Array:
+        """Draw a point `(d,)` at random, not a known or pending one if that can be helped."""
+        for _ in range(DRAWS):
+            point: Array = self._space.sample(1, self._extra_random)[0]
+            key = key_of(point)
+            if key not in self._memory and key != self._pending:
+                break
+        return point

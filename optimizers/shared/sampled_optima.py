@@ -14,6 +14,7 @@ from torch import Tensor
 
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.models.random_functions import RandomFunctions
+from cbo_suite.optimizers.shared.placing import WHOLE_CUBE, Ground
 from cbo_suite.optimizers.shared.search import descend
 from cbo_suite.protocols import Array
 
@@ -50,6 +51,7 @@ def sample_optima(
     generator: np.random.Generator,
     *,
     attempts: int = 1,
+    ground: Ground = WHOLE_CUBE,
 ) -> SampledOptima:
     """Draw functions and minimise them.
 
@@ -59,6 +61,7 @@ def sample_optima(
         count: Number M of draws.
         generator: Source of randomness.
         attempts: How often a draw without a feasible point is replaced by another.
+        ground: Where a search may go.
     """
     functions = RandomFunctions(posterior, generator)
     start = torch.as_tensor(points, dtype=posterior.x.dtype)
@@ -75,7 +78,7 @@ def sample_optima(
     x = start[best]
     for column in objective.isfinite().nonzero()[:, 0].tolist():
         x[column], objective[column] = _improve(
-            functions, coefficients[:, :, column], x[column], objective[column]
+            functions, coefficients[:, :, column], x[column], objective[column], ground
         )
     return SampledOptima(x, objective, functions, coefficients)
 
@@ -91,7 +94,7 @@ def _least(values: Tensor, violated: bool) -> tuple[Tensor, Tensor]:
 
 
 def _improve(
-    functions: RandomFunctions, coefficients: Tensor, start: Tensor, value: Tensor
+    functions: RandomFunctions, coefficients: Tensor, start: Tensor, value: Tensor, ground: Ground
 ) -> tuple[Tensor, Tensor]:
     """Minimise one draw `(b, 2 F + n)` locally from a feasible point `(d,)` of this value."""
 
@@ -99,7 +102,7 @@ def _improve(
         both = functions.value_and_gradient(torch.from_numpy(point), coefficients)
         return both[0].numpy(), both[1].numpy()
 
-    end = torch.from_numpy(descend(evaluate, start.numpy()))
+    end = torch.from_numpy(descend(evaluate, start.numpy(), ground=ground))
     share = torch.from_numpy(SHARES)[:, None]
     way = torch.cat([start[None], start + share * (end - start)])
     values = functions.values(functions.basis(way), coefficients[:, :, None])

@@ -15,12 +15,11 @@ from scipy.optimize import minimize
 from scipy.spatial import KDTree
 from scipy.stats import qmc
 
+from cbo_suite.optimizers.shared.placing import WHOLE_CUBE, Ground, Smooth
 from cbo_suite.protocols import Array, BoolArray
 
 # From points (p, d) of the unit cube to values (p,), which may be minus infinity.
 Score = Callable[[Array], Array]
-# From a point (d,) to values (1 + k,) and gradients (1 + k, d) of an objective and k constraints.
-Smooth = Callable[[Array], tuple[Array, Array]]
 
 # Standard deviations of the points around a centre.
 SPREADS = (0.1, 0.03, 0.01, 0.003, 0.001)
@@ -64,40 +63,51 @@ def spread_points(
 
 
 def maximise(
-    score: Score, points: Array, *, avoid: Array, starts: int = 3, steps: int = 20
+    score: Score,
+    points: Array,
+    *,
+    avoid: Array,
+    ground: Ground = WHOLE_CUBE,
+    starts: int = 3,
+    steps: int = 20,
 ) -> Array:
     """Find a point of large score.
 
     Args:
         score: The acquisition function.
         points: Where it is evaluated first, shape `(p, d)`.
-        avoid: Points `(n, d)` that are not to be proposed again.
+        avoid: Points `(n, d)` that are not to be proposed again, unless `points` has no others.
+        ground: Where an improvement may go.
         starts: How many of the best points are improved.
         steps: Steps of each improvement.
 
     Returns:
-        The best point that was seen and is none of `avoid`, shape `(d,)`.
+        The best point that was seen and is none of `avoid` if possible, shape `(d,)`.
     """
-    points = points[~near(points, avoid)]
+    fresh = ~near(points, avoid)
+    points = points[fresh] if fresh.any() else points
     values = score(points)
     order = np.argsort(-values, kind="stable")
     found, found_values = [points[order[0]]], [values[order[0]]]
     for start in _apart(points[order[np.isfinite(values[order])]], starts):
-        end, value = _climb(score, start, steps)
+        end, value = _climb(score, start, ground, steps)
         found.append(end)
         found_values.append(value)
     fresh = ~near(np.stack(found), avoid)
-    # The first is none of them, whatever its value.
+    # The first is none of them if one is not, whatever its value.
     best: Array = found[int(np.where(fresh, found_values, -np.inf).argmax())]
     return best
 
 
-def descend(evaluate: Smooth, start: Array, *, steps: int = 40) -> Array:
+def descend(
+    evaluate: Smooth, start: Array, *, ground: Ground = WHOLE_CUBE, steps: int = 40
+) -> Array:
     """Minimise an objective where all constraints are at most zero, from a point `(d,)`.
 
-    Sequential quadratic programming inside the unit cube. The end `(d,)` may violate constraints,
-    and may be the start.
+    Sequential quadratic programming inside the unit cube, on this ground: whole numbers stay. The
+    end `(d,)` may violate constraints but is on the ground if the start is, and may be the start.
     """
+    evaluate = ground.with_limits(evaluate)
     memory = (start.tobytes(), *evaluate(start))
 
     def remembered(point: Array) -> tuple[Array, Array]:
@@ -129,12 +139,12 @@ def descend(evaluate: Smooth, start: Array, *, steps: int = 40) -> Array:
             start,
             method="SLSQP",
             jac=True,
-            bounds=[(0.0, 1.0)] * start.size,
+            bounds=ground.bounds(start),
             constraints=constraints,
             options={"maxiter": steps, "ftol": 1e-9},
         )
     end: Array = np.clip(result.x, 0.0, 1.0)
-    return end if np.isfinite(end).all() else start
+    return ground.back(start, end) if np.isfinite(end).all() else start
 
 
 def with_differences(function: Callable[[Array], Array]) -> Smooth:
@@ -167,7 +177,7 @@ def _apart(points: Array, count: int) -> list[Array]:
     return chosen
 
 
-def _climb(score: Score, start: Array, steps: int) -> tuple[Array, float]:
+def _climb(score: Score, start: Array, ground: Ground, steps: int) -> tuple[Array, float]:
     """Improve one point `(d,)` by a quasi-Newton method with bounds; also give its score."""
 
     def negative(point: Array) -> tuple[float, Array]:
@@ -178,6 +188,14 @@ def _climb(score: Score, start: Array, steps: int) -> tuple[Array, float]:
         slope = (values[1:] - values[0]) / width
         return -float(values[0]), -np.where(np.isfinite(slope), slope, 0.0)
 
+    if not ground.whole_cube:
+
+        def one_row(point: Array) -> tuple[Array, Array]:
+            value, slope = negative(point)
+            return np.array([value]), slope[None]
+
+        end = descend(one_row, start, ground=ground, steps=steps)
+        return end, float(score(end[None])[0])
     result = minimize(
         negative,
         start,
@@ -186,7 +204,7 @@ def _climb(score: Score, start: Array, steps: int) -> tuple[Array, float]:
         bounds=[(0.0, 1.0)] * start.size,
         options={"maxiter": steps, "maxfun": 2 * steps},
     )
-    end: Array = np.clip(result.x, 0.0, 1.0)
+    end = np.clip(result.x, 0.0, 1.0)
     return end, -float(result.fun)
 
 

@@ -140,11 +140,10 @@ class Slack(GlobalOptimizer):
         under_way = self._under_way()
         acquisition.believe(torch.from_numpy(under_way))
         centres = np.stack([self._incumbent(), self._x[int(lagrangian.argmin())]])
-        point = maximise(
-            on_arrays(acquisition),
-            spread_points(NUM_CANDIDATES, self._space.dim, generator, centres),
-            avoid=np.concatenate([self._x, under_way]),
-        )
+        avoid = np.concatenate([self._x, under_way])
+        points = spread_points(NUM_CANDIDATES, self._space.dim, generator, centres)
+        points = self._ground.settle(points, avoid, generator, centres=centres)
+        point = maximise(on_arrays(acquisition), points, avoid=avoid, ground=self._ground)
         return point[None]
 
     def _follow(self, objective: Array, constraints: Array) -> None:

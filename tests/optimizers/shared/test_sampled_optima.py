@@ -57,11 +57,12 @@ def test_draws_pass_through_the_data() -> None:
     assert ((values - posterior.y[:, :, None]).abs() <= 6 * deviation + 1e-4).all()
 
 
-def optima_of(num_constraints: int, seed: int = 0, **options: int) -> SampledOptima:
+def optima_of(num_constraints: int, seed: int = 0, attempts: int = 1) -> SampledOptima:
     """Sample eight optima given twelve data."""
     posterior = fit_posterior(*data(12, num_constraints, seed=seed))
     generator = np.random.default_rng(seed)
-    return sample_optima(posterior, spread_points(128, 2, generator), 8, generator, **options)
+    points = spread_points(128, 2, generator)
+    return sample_optima(posterior, points, 8, generator, attempts=attempts)
 
 
 @pytest.mark.parametrize("num_constraints", [0, 1, 3])
