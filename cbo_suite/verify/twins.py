@@ -62,7 +62,7 @@ class Twin:
     @property
     def moved(self) -> bool:
         """Whether the twin is another one than the problem itself, where there can be another."""
-        still = bool(self._problem.space.log_scale.all()) and len(self._problem.space.linear_limit)
+        still = not _reflectable(self._problem.space).any()
         moved = self._flipped.any() or (self._order != np.arange(len(self._order))).any()
         return bool(moved or still)
 
@@ -102,11 +102,17 @@ def _draw_any(problem: ConstrainedProblem, random: np.random.Generator) -> Twin:
     order = np.arange(space.dim)
     for members in (np.flatnonzero(group.ravel() == i) for i in range(space.dim)):
         order[members] = random.permutation(members)
-    flipped = random.random(space.dim) < 0.5
-    if len(space.linear_limit):
-        # A reflection on a logarithmic scale does not leave linear constraints linear.
-        flipped &= ~space.log_scale
+    flipped = (random.random(space.dim) < 0.5) & _reflectable(space)
     return Twin(problem, order, flipped)
+
+
+def _reflectable(space: Space) -> BoolArray:
+    """Which variables can be seen from their other end, shape `(d,)`.
+
+    A reflection on a logarithmic scale leaves neither whole numbers whole nor linear constraints
+    linear.
+    """
+    return ~(space.log_scale & (space.integer | bool(len(space.linear_limit))))
 
 
 class TwinTest(NamedTuple):

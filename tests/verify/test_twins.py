@@ -72,6 +72,22 @@ def test_variables_are_exchanged_only_among_their_equals() -> None:
     assert len(seen) > 3
 
 
+def test_whole_numbers_on_a_logarithmic_scale_are_not_reflected() -> None:
+    """They would not stay whole; what else there is moves, and nothing need be found to move."""
+    problem = Scripted(lambda x: (x.sum(axis=1), np.empty((len(x), 0))))
+    random = np.random.default_rng(4)
+    problem.space = Space([1, 1e-3], [64, 1e2], 0, integer=[0], log_scale=[0, 1])
+    for _ in range(10):
+        twin = draw_twin(problem, random)
+        x = twin.space.sample(20, random)
+        back = twin.original(x)
+        problem.space.validate(back)
+        np.testing.assert_array_equal(back[:, 0], x[:, 0])
+        np.testing.assert_allclose(back[:, 1] * x[:, 1], 0.1)
+    problem.space = Space([1], [64], 0, integer=[0], log_scale=[0])
+    assert draw_twin(problem, random).moved
+
+
 @given(st.integers(1, 5), st.integers(1, 5), st.data())
 @settings(deadline=None, max_examples=50)
 def test_the_rank_sum_is_exact(n: int, k: int, data: st.DataObject) -> None:
