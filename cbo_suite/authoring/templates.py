@@ -46,12 +46,13 @@ class {name}:
     def ask(self, n: int = 1) -> np.ndarray:
         """Propose between 1 and n points inside the box, shape (k, d)."""
         if len(self.x) == 0:
-            return self.space.from_unit(self.random.random((n, self.space.dim)))
+            return self.space.sample(n, self.random)
         # Feasible first, then least violation, then least objective.
         best = Evaluation(self.objective, self.constraints).best()
         step = self.random.normal(scale=0.1, size=(n, self.space.dim))
         unit = self.space.to_unit(self.x[best]) + step
-        return self.space.from_unit(np.clip(unit, 0.0, 1.0))
+        # Back to the box, whole where a variable is, and inside known linear constraints.
+        return self.space.place(np.clip(unit, 0.0, 1.0))
 
     def tell(self, x: np.ndarray, evaluation: Evaluation) -> None:
         """Take in results: any subset, any order, also points never asked; values may be NaN."""

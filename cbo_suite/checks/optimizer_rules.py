@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import msgspec
 import numpy as np
 
 from cbo_suite.checks.rules import Rule, RuleSkipped, copied, same
-from cbo_suite.checks.session import BATCH, DESIGN, LONG_RUN, OptimizerSubject
+from cbo_suite.checks.session import (
+    BATCH,
+    DESIGN,
+    LONG_RUN,
+    OptimizerSubject,
+    mixed_space,
+    small_grid,
+)
 from cbo_suite.errors import ConformanceError, InvalidPoint, describe
 from cbo_suite.protocols import Evaluation
 
@@ -169,6 +177,28 @@ def _pending(subject: OptimizerSubject) -> None:
         )
     session.tell(second)
     session.ask()
+
+
+def _mixed_space(subject: OptimizerSubject) -> None:
+    """It keeps to whole numbers and known linear constraints, also on a logarithmic scale."""
+    n, space = subject.batch_size, mixed_space(subject.dims[-1])
+    subject.session(batch_size=n, space=space).ask(n)
+    session = subject.session(batch_size=n, space=space)
+    session.tell(session.design)
+    session.advance(subject.rounds, n)
+    # Once more while points are under way.
+    for x in [session.ask(n), session.ask(n)]:
+        session.tell(x)
+    session.ask(n)
+
+
+def _small_grid(subject: OptimizerSubject) -> None:
+    """It goes on when every point of a small grid of whole numbers is known."""
+    space = small_grid(subject.dims[-1])
+    grid = np.array(list(product([-1.0, 0.0, 1.0], repeat=space.dim)))
+    session = subject.session(space=space)
+    session.tell(grid)
+    session.advance(subject.rounds)
 
 
 def _go_on(
@@ -341,4 +371,6 @@ OPTIMIZER_RULES: tuple[Rule[OptimizerSubject], ...] = (
     Rule("ask-first", _ask_first, ("limits",)),
     Rule("proposals", _proposals, ("limits",)),
     *(Rule(name, check, ("proposals",)) for name, check in _AFTER_PROPOSALS.items()),
+    Rule("mixed-space", _mixed_space, ("ask-first", "long-run")),
+    Rule("small-grid", _small_grid, ("mixed-space", "duplicates")),
 )

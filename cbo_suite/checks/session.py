@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cbo_suite.checks.rules import RuleSkipped, copied, require_float64
-from cbo_suite.errors import ConformanceError, UnsupportedTask
+from cbo_suite.errors import ConformanceError, InvalidPoint, UnsupportedTask
 from cbo_suite.protocols import Array, Evaluation, Space
 
 # Points told before the first ask, as the harness does with the initial design.
@@ -23,6 +23,14 @@ BATCH = 4
 LONG_RUN = 30
 _LOWER = np.array([10.0, -20.0, 2.5, -3.0, 100.0])
 _UPPER = np.array([12.0, -15.0, 2.6, -1.0, 400.0])
+# A space of whole numbers, on a plain and a logarithmic scale, a logarithmic and a plain variable.
+_MIXED_LOWER = np.array([-3.0, 1e-3, 1.0, 20.0])
+_MIXED_UPPER = np.array([8.0, 1e2, 64.0, 25.0])
+_MIXED_INTEGER = np.array([True, False, True, False])
+_MIXED_LOG = np.array([False, True, True, False])
+# Half of its points are allowed, and their sides do not follow the axes.
+_MIXED_MATRIX = np.array([[4.0, 0.0, 0.1, 1.0], [-1.0, 0.3, 0.0, 0.0]])
+_MIXED_LIMIT = np.array([32.0, 2.5])
 
 
 class OptimizerSubject:
@@ -82,9 +90,13 @@ class OptimizerSubject:
         seed: int = 0,
         remainder: int = 0,
         rounds: int | None = None,
+        space: Space | None = None,
     ) -> Session:
-        """Start a short run of some batches, the last short of `remainder` points."""
-        space = _space(min(dim, self.dims[-1]), m)
+        """Start a short run of some batches, the last short of `remainder` points.
+
+        The space is a box of `dim` variables with `m` constraints, unless another one is given.
+        """
+        space = space or _space(min(dim, self.dims[-1]), m)
         budget = DESIGN + (rounds or self.rounds) * batch_size - remainder
         try:
             return Session(self._make(space, budget, batch_size, seed), space)
@@ -107,7 +119,7 @@ class Session:
 
     def draw(self, n: int, *, seed: int) -> Array:
         """Draw `n` points that the optimizer did not ask for."""
-        return self.space.from_unit(np.random.default_rng(seed).random((n, self.space.dim)))
+        return self.space.sample(n, np.random.default_rng(seed))
 
     def evaluate(self, x: Array) -> Evaluation:
         """Evaluate a bowl with its feasible side away from its minimum."""
@@ -131,6 +143,13 @@ class Session:
                 f"[{self.space.lower[column]}, {self.space.upper[column]}]: clip the points, or "
                 "scale them with space.from_unit"
             )
+        try:
+            self.space.validate(x)
+        except InvalidPoint as error:
+            raise ConformanceError(
+                f"ask({n}) proposed a point that may not be evaluated, {error}: end ask with "
+                "space.place(unit) instead of space.from_unit(unit)"
+            ) from error
         return np.array(x)
 
     def tell(self, x: Array, evaluation: Evaluation | None = None) -> None:
@@ -150,3 +169,24 @@ class Session:
 def _space(dim: int, m: int) -> Space:
     """Make the box of the first `dim` variables with `m` constraints."""
     return Space(_LOWER[:dim], _UPPER[:dim], m)
+
+
+def mixed_space(most: int) -> Space:
+    """Make a space with all that a space can have, of at most this many variables."""
+    part = slice(min(most, len(_MIXED_LOWER)))
+    # Variables that are left out stay where they leave the most room.
+    left = np.minimum(_MIXED_MATRIX * _MIXED_LOWER, _MIXED_MATRIX * _MIXED_UPPER)
+    return Space(
+        _MIXED_LOWER[part],
+        _MIXED_UPPER[part],
+        1,
+        integer=_MIXED_INTEGER[part],
+        log_scale=_MIXED_LOG[part],
+        linear=(_MIXED_MATRIX[:, part], _MIXED_LIMIT - left[:, part.stop :].sum(axis=1)),
+    )
+
+
+def small_grid(most: int) -> Space:
+    """Make a grid of whole numbers with fewer points than a run has evaluations."""
+    dim = min(most, 2)
+    return Space([-1.0] * dim, [1.0] * dim, 1, integer=range(dim))

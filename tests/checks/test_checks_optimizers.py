@@ -43,7 +43,7 @@ class Wanderer:
         if len(self.x):
             centre = self.space.to_unit(self.x[self.evaluation.best()])
         steps = 0.1 * self.random.standard_normal((n, self.space.dim))
-        return self.space.from_unit(np.clip(centre + steps, 0.0, 1.0))
+        return self.space.place(np.clip(centre + steps, 0.0, 1.0))
 
     def tell(self, x: Array, evaluation: Evaluation) -> None:
         """Keep the data."""
@@ -106,6 +106,16 @@ def needs_distinct(optimizer: Wanderer, n: int) -> None:
     [1.0 / float(value) for value in distances[np.triu_indices(len(distances), 1)]]
 
 
+def needs_new_points(optimizer: Wanderer, n: int) -> None:
+    """Look for a point of a grid that is not known, where there may be none."""
+    space = optimizer.space
+    if space.integer.all():
+        known = optimizer.x.tolist()
+        points = space.from_unit(np.random.default_rng(0).random((1000, space.dim)))
+        next(iter([point for point in points.tolist() if point not in known]))
+
+
+NeedsNewPoints = picky("NeedsNewPoints", needs_new_points)
 NeedsData = picky("NeedsData", lambda optimizer, n: optimizer.evaluation.best())
 WholeBatches = picky("WholeBatches", lambda optimizer, n: [1, optimizer.batch_size].index(n))
 NeedsFeasible = picky("NeedsFeasible", needs_feasible)
@@ -128,6 +138,7 @@ NanPoint = spoiling("NanPoint", lambda x: np.full_like(x, np.nan))
 ListOfPoints = spoiling("ListOfPoints", lambda x: x.tolist())
 OnePoint = spoiling("OnePoint", lambda x: x[0])
 TooMany = spoiling("TooMany", lambda x: np.concatenate([x, x]))
+Shifted = spoiling("Shifted", lambda x: x + 1e-3 * (np.round(x) == x))
 Repeats = spoiling("Repeats", lambda x: np.repeat(x[:1], len(x), axis=0))
 
 
@@ -284,6 +295,14 @@ class SpoilsAsked(Wanderer):
         return self.buffer[:n]
 
 
+class NotPlaced(Wanderer):
+    """Knows the box and the whole numbers, and forgets the linear constraints."""
+
+    def ask(self, n: int = 1) -> Array:
+        """Draw points of the cube."""
+        return self.space.from_unit(self.random.random((n, self.space.dim)))
+
+
 class ForgetfulState(Wanderer):
     """Leaves the generator out of its state."""
 
@@ -365,6 +384,9 @@ BROKEN_OPTIMIZERS: list[tuple[str, Any, str]] = [
     ("state", HalfState, "get_state stands alone"),
     ("inspection", NanInspection, "does not come back"),
     ("recommendation", RecommendsOutside, "outside [10.0, 12.0]"),
+    ("mixed-space", NotPlaced, "space.place(unit)"),
+    ("mixed-space", Shifted, "takes whole numbers"),
+    ("small-grid", NeedsNewPoints, "StopIteration"),
 ]
 
 
