@@ -113,7 +113,9 @@ class Optimizer(Protocol):
 
     The factory is the class itself, called as
     `(space, *, budget, batch_size, seed, **options)`. An optimizer is a function of these and of
-    the told data. Before the first ask it is told an initial design that it did not ask for.
+    the told data. Before the first ask it is told an initial design that it did not ask for. If it
+    offers `expect_design(n)`, it is told before that how many points the design has: whatever else
+    is told before the first ask are data that were known beforehand.
 
     An optimizer may also offer `get_state() -> dict` and `set_state(dict)` with plain JSON. To
     resume, the harness tells the recorded data to a fresh optimizer, then calls `set_state`: the

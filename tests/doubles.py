@@ -109,6 +109,25 @@ class Hill:
             self.best = self.space.to_unit(x[value.argmin()])
 
 
+class Expectant(Hill):
+    """Steps that depend on how many points of a design were expected, and when that was said."""
+
+    def __init__(self, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
+        """Expect nothing yet."""
+        super().__init__(space, budget=budget, batch_size=batch_size, seed=seed)
+        self.expected = 0
+
+    def expect_design(self, n: int) -> None:
+        """Keep the number, if nothing was told yet."""
+        assert self.value == np.inf
+        self.expected += n
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Step, and turn by the number."""
+        unit = self.space.to_unit(super().ask(n))
+        return self.space.from_unit((unit + 0.01 * self.expected) % 1.0)
+
+
 class StatefulHill(Hill):
     """The same with a state, so that resuming asks nothing again."""
 

@@ -10,7 +10,7 @@ from importlib import import_module
 import msgspec
 import numpy as np
 
-from cbo_suite.apart.messages import Answer, Ask, Load, Make, Request, pack
+from cbo_suite.apart.messages import Answer, Ask, ExpectDesign, Load, Make, Request, pack
 from cbo_suite.errors import MissingExtra, UnknownId, describe
 from cbo_suite.protocols import Evaluation, Optimizer, Space
 from cbo_suite.registry import optimizer_factory
@@ -30,6 +30,8 @@ class Server:
             return Answer(sequential=bool(getattr(self.factory, "sequential", False)))
         if isinstance(request, Make):
             self.make(request)
+        elif isinstance(request, ExpectDesign):
+            getattr(self.optimizer, "expect_design", lambda n: None)(request.n)
         elif isinstance(request, Ask):
             x = np.asarray(self.optimizer.ask(request.n), dtype=float)
             return Answer(x=pack(x))

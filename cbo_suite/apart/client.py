@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 import msgspec
 import numpy as np
 
-from cbo_suite.apart.messages import Answer, Ask, Load, Make, Request, Tell, pack
+from cbo_suite.apart.messages import Answer, Ask, ExpectDesign, Load, Make, Request, Tell, pack
 from cbo_suite.errors import CboError, MissingExtra
 from cbo_suite.harness import Factory
 from cbo_suite.protocols import Array, Evaluation, Optimizer, Space
@@ -117,6 +117,10 @@ class _Remote:
     def __init__(self, process: OptimizerProcess, dim: int) -> None:
         """Keep the way to it."""
         self._process, self._dim = process, dim
+
+    def expect_design(self, n: int) -> None:
+        """Say that a design of `n` points will be told, to whom wants to know."""
+        self._process.send(ExpectDesign(n))
 
     def ask(self, n: int = 1) -> Array:
         """Ask for points; what is no table of numbers is refused by who asked."""

@@ -32,6 +32,12 @@ class Make(msgspec.Struct, tag="make"):
     seed: int
 
 
+class ExpectDesign(msgspec.Struct, tag="expect-design"):
+    """Say that a design of n points will be told."""
+
+    n: int
+
+
 class Ask(msgspec.Struct, tag="ask"):
     """Ask for up to n points."""
 
@@ -55,7 +61,7 @@ class Answer(msgspec.Struct):
     missing: bool = False
 
 
-Request = Load | Make | Ask | Tell
+Request = Load | Make | ExpectDesign | Ask | Tell
 
 
 def pack(values: Array) -> bytes:

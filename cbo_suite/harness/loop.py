@@ -122,9 +122,9 @@ class Loop:
             getattr(self.optimizer, "close", lambda: None)()
 
     def make_optimizer(self) -> Optimizer:
-        """Make the optimizer as the task says."""
+        """Make the optimizer as the task says, and say which design it will be told."""
         task = self.task
-        return self.timed_call(
+        optimizer = self.timed_call(
             "the constructor",
             lambda: self.factory(
                 self.problem.space,
@@ -134,6 +134,10 @@ class Loop:
                 **self.settings.options,
             ),
         )
+        expect = getattr(optimizer, "expect_design", None)
+        if expect is not None and len(self.design) > 0:
+            self.timed_call("expect_design", lambda: expect(len(self.design)))
+        return optimizer
 
     def open_journal(self, writer: JournalWriter) -> End | None:
         """Read what the journal holds, or start it; return the end of a complete run."""

@@ -42,7 +42,7 @@ __all__ = ["SCBO"]
 
 # Streams of random numbers: one per restart for its design, one per ask for everything else.
 _DESIGN_STREAM, _ASK_STREAM = 0, 1
-# Points of the first design if none was told, as for the paper's small problems.
+# Points of a design if nobody says how many, as for the paper's small problems.
 _SMALLEST_DESIGN = 10
 
 
@@ -92,8 +92,8 @@ class SCBO:
             noisy: Whether observations are noisy: then posterior means say what is better.
             delta: Accepted probability that the point recommended for a noisy problem is
                 infeasible.
-            n_init: Number of points of the design after a restart; by default as many as were
-                told before the first ask.
+            n_init: Number of points of the design after a restart; by default as many as the
+                initial design has (`expect_design`), else max(10, 2 d).
             num_candidates: Number r of candidates, min(200 d, 5000) by default.
             device: Device of the models, such as "cpu" or "cuda".
             dtype: Precision of the models, "float64" or "float32".
@@ -128,8 +128,13 @@ class SCBO:
         self._archive = Archive(space)
         self._asks = 0
         self._told_first = 0
+        self._expected = 0
         self._inspection: dict[str, Any] = {}
         self._start_region(0)
+
+    def expect_design(self, n: int) -> None:
+        """Know that the run begins with a design of `n` points: so do later regions."""
+        self._expected = whole_number("n", n, 0)
 
     def ask(self, n: int = 1) -> Array:
         """Propose up to `n` points, shape `(k, d)`."""
@@ -194,6 +199,7 @@ class SCBO:
         return {
             "asks": self._asks,
             "told_first": self._told_first,
+            "expected_design": self._expected,
             "pending": self._archive.get_state(),
             "region": self._region.get_state(),
             "surrogate": self._surrogate.get_state(),
@@ -202,6 +208,8 @@ class SCBO:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` told, after all data of that time were told."""
         self._asks, self._told_first = state["asks"], state["told_first"]
+        # What was said to this optimizer holds: a longer run may have a larger design.
+        self._expected = self._expected or state.get("expected_design", 0)
         self._start_region(state["region"]["number"])
         self._archive.set_state(state["pending"])
         self._region = Region.from_state(state["region"], self._space.dim, self._batch_size)
@@ -230,8 +238,8 @@ class SCBO:
         return self._design_size() - self._region.design_asked
 
     def _design_size(self) -> int:
-        """Points of a design: as many as the optimizer began with."""
-        return self._n_init or self._told_first or max(_SMALLEST_DESIGN, 2 * self._space.dim)
+        """Points of a design: data that were known beforehand are none of it."""
+        return self._n_init or self._expected or max(_SMALLEST_DESIGN, 2 * self._space.dim)
 
     def _design_points(self, n: int) -> Array:
         """The next points of the region's own design, and of its sequence after that."""

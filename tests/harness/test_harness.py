@@ -20,7 +20,7 @@ from cbo_suite.errors import (
 from cbo_suite.harness.design import initial_design
 from cbo_suite.harness.settings import Progress
 from cbo_suite.protocols import Array, Evaluation
-from tests.doubles import Disc, Hill, Scripted, defective
+from tests.doubles import Disc, Expectant, Hill, Scripted, defective
 
 
 @given(
@@ -52,6 +52,27 @@ def test_every_optimizer_of_a_seed_starts_from_the_same_design() -> None:
     assert np.array_equal(one.x[:10], other.x[:10])
     third = cbo.run("toy-2d-v1", Hill, budget=30, n_init=10, seed=4)
     assert not np.array_equal(third.x[:10], other.x[:10])
+
+
+@pytest.mark.parametrize(("n_init", "budget", "expected"), [(6, 9, 6), (6, 4, 4), (0, 5, None)])
+def test_the_size_of_the_design_is_said_before_it_is_told(
+    n_init: int, budget: int, expected: int | None, tmp_path: Path
+) -> None:
+    """Once to every optimizer that wants to know, also to that of a resumed run."""
+    numbers: list[int | None] = []
+
+    class Listening(Expectant):
+        def expect_design(self, n: int) -> None:
+            super().expect_design(n)
+            numbers.append(n)
+
+    path = tmp_path / "run.jsonl"
+    options: dict[str, Any] = {"budget": budget, "n_init": n_init}
+    whole = cbo.run(Disc(), Listening, journal=path, **options)
+    assert numbers == ([] if expected is None else [expected])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
+    assert cbo.run(Disc(), Listening, journal=path, **options).digest == whole.digest
+    assert numbers == ([] if expected is None else [expected] * 2)
 
 
 def test_the_design_is_a_latin_hypercube() -> None:

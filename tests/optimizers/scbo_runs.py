@@ -45,6 +45,7 @@ def begun(evaluate: Evaluate = bowl, count: int = 6, **options: Any) -> SCBO:
     """An SCBO that was told a design."""
     optimizer = make(**options)
     x = design(count)
+    optimizer.expect_design(count)
     optimizer.tell(x, evaluate(x))
     return optimizer
 

@@ -21,7 +21,7 @@ from cbo_suite.registry import optimizer_factory
 from cbo_suite.verify import verify_file
 from cbo_suite.verify.outcomes import Outcome, outcome_of, rank_sum_test
 from cbo_suite.verify.twins import compare_outcomes, draw_twin, run_twins
-from tests.doubles import Scripted
+from tests.doubles import Expectant, Scripted
 from tests.submissions import cheats
 from tests.submissions.honest import put, run_records
 
@@ -159,11 +159,14 @@ def test_the_process_of_an_optimizer_holds_no_problem() -> None:
 
 
 def test_an_optimizer_apart_does_what_it_does_here() -> None:
-    """The same points and values, to the bit, also in batches."""
+    """The same points and values, to the bit, also in batches, and knowing of the design."""
     problem = cbo.make_problem("welded-beam-4d-v1")
-    for optimizer in (f"{PLACE}:Honest", "cobyla"):
+    for optimizer, factory in (
+        (f"{PLACE}:Honest", cheats.Honest),
+        ("tests.doubles:Expectant", Expectant),
+        ("cobyla", optimizer_factory("cobyla")),
+    ):
         task = Task(problem.id, optimizer, 20, 3, 8, 5)
-        factory = cheats.Honest if ":" in optimizer else optimizer_factory(optimizer)
         here = execute(task, problem, factory, Settings())
         with OptimizerProcess(optimizer) as process:
             apart = execute(task, problem, process.factory, Settings())

@@ -36,7 +36,7 @@ def test_points_stay_in_the_trust_region() -> None:
 
 
 def test_restart_begins_with_a_fresh_design() -> None:
-    """After 7 halvings a new region asks as many Sobol points as were told at first."""
+    """After 7 halvings a new region asks as many Sobol points as the design had."""
     optimizer = begun(flat, count=5)
     before = advance(optimizer, 7 * 2, evaluate=flat)  # two failures halve the length
     assert optimizer.inspect()["restarts"] == 1
@@ -50,6 +50,32 @@ def test_restart_begins_with_a_fresh_design() -> None:
     # The models of the new region know its own points only.
     assert (np.abs(fresh - centre).max(axis=1) < 1e-9).any()
     assert not (np.abs(np.concatenate(before) - centre).max(axis=1) < 1e-9).any()
+
+
+@pytest.mark.parametrize(
+    ("expected", "n_init", "size"), [(None, None, 10), (None, 4, 4), (3, None, 3), (3, 4, 4)]
+)
+def test_data_known_beforehand_are_no_design(
+    expected: int | None, n_init: int | None, size: int
+) -> None:
+    """They are data of the first region, however many; designs have the size they should have."""
+    optimizer, resumed = make(n_init=n_init), make(n_init=n_init)
+    if expected is not None:
+        optimizer.expect_design(expected)
+    x = design(7)
+    for each in (optimizer, resumed):
+        each.tell(x, flat(x))
+    assert optimizer.get_state()["region"]["members"] == [[0, 7]]
+    asked = advance(optimizer, 7 * 2, evaluate=flat)
+    assert optimizer.inspect()["restarts"] == 1
+    for points in asked:
+        resumed.tell(points, flat(points))
+    resumed.set_state(json.loads(json.dumps(optimizer.get_state())))
+    for each in (optimizer, resumed):
+        advance(each, size, evaluate=flat)
+        assert "centre" not in each.inspect()
+        advance(each, 1, evaluate=flat)
+        assert "centre" in each.inspect()
 
 
 @pytest.mark.slow
