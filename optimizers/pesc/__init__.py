@@ -7,14 +7,13 @@ to tell most about where the constrained optimum lies. The method card is docs/o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from scipy.special import ndtri
 from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
+from cbo_suite.optimizers.models.failures import Failures, failed_rows
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.pesc.expectation_propagation import Sites, optimality, propagate
 from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
@@ -242,12 +241,19 @@ class PESC(GlobalOptimizer):
         )
         found = optima.found
         self._inspection = {"recommended": False, "sampled_optima": found.shape[0]}
-        acquisition: Callable[[Tensor], Tensor]
+        failures = Failures(self._x, failed_rows(self._told))
         if found.shape[0] == 0:
-            acquisition = posterior.log_feasibility
+
+            def acquisition(points: Tensor) -> Tensor:
+                return posterior.log_feasibility(points) + failures.log_success(points)
         else:
-            acquisition = entropy = EntropySearch(posterior, found, self._max_sites)
+            entropy = EntropySearch(posterior, found, self._max_sites)
             self._inspection["sweeps"] = entropy.sweeps
+
+            def acquisition(points: Tensor) -> Tensor:
+                # An evaluation that fails tells nothing.
+                return entropy(points) * failures.log_success(points).exp()
+
         centres = np.concatenate([incumbent, found.numpy()])
         points = spread_points(512, dim, generator, centres)
         points = self._ground.settle(points, avoid, generator, centres=centres)

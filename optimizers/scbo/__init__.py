@@ -26,8 +26,8 @@ from cbo_suite.optimizers.scbo.candidates import (
     PERTURBED_VARIABLES,
     candidate_count,
     candidates,
-    sobol,
 )
+from cbo_suite.optimizers.scbo.designs import design_points
 from cbo_suite.optimizers.scbo.region import Region
 from cbo_suite.optimizers.scbo.trust_region import (
     RELATIVE_GAIN,
@@ -249,7 +249,9 @@ class SCBO:
         generator = self._generator(_DESIGN_STREAM, self._region.number)
         self._region.design_asked = stop
         self._inspection = {}
-        points = sobol(stop, self._space.dim, generator)[start:]
+        failed = ~self._finite()
+        size, known = self._design_size(), self._archive.x
+        points = design_points(start, stop, size, generator, known, failed)
         others = self._generator(_ASK_STREAM, self._asks)
         return self._ground.renew(points, self._archive.known(), others)
 
