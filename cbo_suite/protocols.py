@@ -70,6 +70,40 @@ class Evaluation(NamedTuple):
         return int(np.lexsort((objective, self.violation))[0])
 
 
+class Band(NamedTuple):
+    """What a model says about values, each of shape `(p,)` or `(p, m)`.
+
+    Attributes:
+        mean: Expected value.
+        deviation: Standard deviation.
+        median: As probably too high as too low.
+        lower: Lower end of the 90 % interval: the value is less with probability 5 %.
+        upper: Upper end of it.
+    """
+
+    mean: Array
+    deviation: Array
+    median: Array
+    lower: Array
+    upper: Array
+
+
+class Prediction(NamedTuple):
+    """What the models of an optimizer say about p points, in the user's units and without noise.
+
+    Attributes:
+        x: The points, shape `(p, d)`.
+        objective: Their objective, each part of shape `(p,)`.
+        constraints: Their constraints, each part of shape `(p, m)`.
+        feasible: Probability that an evaluation works and every constraint holds, shape `(p,)`.
+    """
+
+    x: Array
+    objective: Band
+    constraints: Band
+    feasible: Array
+
+
 @dataclass(frozen=True, eq=False)
 class BestKnown:
     """The best feasible point that is known of a problem.
@@ -122,8 +156,9 @@ class Optimizer(Protocol):
     state replaces whatever the tells left behind, so it need not contain the data.
 
     It may offer `inspect() -> dict` (plain JSON: what it did last, kept in the journal),
-    `recommend()` (the point, shape `(d,)`, that it would choose at the end) and `close()` (called
-    once when the run ends, however it ends).
+    `recommend()` (the point, shape `(d,)`, that it would choose at the end), `predict(x)` (a
+    `Prediction` for points `(p, d)`, which changes nothing that is asked later) and `close()`
+    (called once when the run ends, however it ends).
 
     Limits are declared as class attributes: `sequential = True` (one point at a time, however
     many workers there are), `max_dim`, `max_batch_size`; and `deterministic_search = True` if the

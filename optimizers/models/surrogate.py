@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,9 @@ from cbo_suite.optimizers.models.transforms import (
     LARGEST,
     Standardized,
     bilog,
+    bilog_back,
     copula,
+    copula_back,
     finite_constraints,
     finite_objective,
     standardize,
@@ -118,6 +121,16 @@ class Transform:
         values = finite_constraints(values)
         return self._cut(bilog(values) if self._use_bilog else values)
 
+    def objective_back(self, transformed: Array, values: Array) -> Array:
+        """What transformed objectives, any shape, were before, among told values `(n,)`."""
+        return (
+            copula_back(transformed, finite_objective(values)) if self._use_copula else transformed
+        )
+
+    def constraints_back(self, transformed: Array) -> Array:
+        """What transformed constraints, any shape, were before."""
+        return bilog_back(transformed) if self._use_bilog else transformed
+
     def _cut(self, values: Array) -> Array:
         """Values that are not too large for the precision of the models."""
         cut: Array = np.clip(values, -self._largest, self._largest)
@@ -153,6 +166,13 @@ class Surrogate:
         self._built: list[int] = []
         self._factors: list[Factor] = []
         self._varying: list[int] = []
+
+    def copy(self) -> Surrogate:
+        """One that goes on as this one would, and leaves it as it is."""
+        twin = copy.copy(self)
+        twin._parameters = self._parameters.clone()
+        twin._built, twin._factors = list(self._built), list(self._factors)
+        return twin
 
     def tensor(self, values: Array) -> Tensor:
         """The values on the models' device, in their precision."""

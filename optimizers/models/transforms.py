@@ -40,6 +40,32 @@ def copula(values: Array) -> Array:
     return quantiles
 
 
+def bilog_back(transformed: Array) -> Array:
+    """Return the values whose bilog is given, any shape."""
+    with np.errstate(over="ignore"):
+        size = np.minimum(np.expm1(np.abs(transformed)), LARGEST)
+    values: Array = np.sign(transformed) * size
+    return values
+
+
+def copula_back(quantiles: Array, values: Array) -> Array:
+    """Return what normal quantiles, any shape, stand for among values `(n,)`, n at least 1.
+
+    Between the data it is linear interpolation. Beyond them it goes on with the mean slope of the
+    outermost standard normal unit inside, since the last two data may be close by chance.
+    """
+    known, first = np.unique(values, return_index=True)
+    places = copula(values)[first]
+    inside: Array = np.interp(quantiles, places, known)
+    for end, inward in ((0, 1.0), (-1, -1.0)):
+        reach = abs(float(np.clip(places[end] + inward, places[0], places[-1]) - places[end]))
+        if reach > 0.0:
+            change = float(known[end] - np.interp(places[end] + inward, places, known))
+            beyond = np.maximum(inward * (places[end] - quantiles), 0.0)
+            inside = inside + change / reach * beyond
+    return inside
+
+
 def finite_objective(values: Array) -> Array:
     """Replace what is not a finite number in `(n,)` by the worst finite value (0 if none)."""
     finite = np.isfinite(values)

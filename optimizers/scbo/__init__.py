@@ -18,6 +18,7 @@ from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
+from cbo_suite.optimizers.models.prediction import predict
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
 from cbo_suite.optimizers.models.transforms import LARGEST, LARGEST_SINGLE
 from cbo_suite.optimizers.scbo.acquisition import Acquisition
@@ -36,7 +37,7 @@ from cbo_suite.optimizers.scbo.trust_region import (
     side_weights,
 )
 from cbo_suite.optimizers.shared.placing import Ground
-from cbo_suite.protocols import Array, BoolArray, Evaluation, Space, whole_number
+from cbo_suite.protocols import Array, BoolArray, Evaluation, Prediction, Space, whole_number
 
 __all__ = ["SCBO"]
 
@@ -182,6 +183,22 @@ class SCBO:
             best = evaluation.best()
         recommended: Array = archive.told[best].copy()
         return recommended
+
+    def predict(self, x: Array) -> Prediction:
+        """What the models of the current region's results say about points `(p, d)` of the box.
+
+        They know nothing of earlier regions, and little far from the region. Of a region without
+        results it is what models of all results say.
+
+        Raises:
+            InvalidTask: Nothing was told yet.
+            InvalidPoint: The points have the wrong shape or leave the box.
+        """
+        archive, members = self._archive, self._region.members
+        surrogate = self._surrogate.copy() if members else self._new_surrogate()
+        own = members or list(range(len(archive)))
+        told = Evaluation(archive.objective[own], archive.constraints[own])
+        return predict(self._space, x, surrogate, self._transform, archive.x[own], told)
 
     def inspect(self) -> dict[str, Any]:
         """What the last ask did and where the trust region stands, as plain JSON."""

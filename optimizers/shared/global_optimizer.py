@@ -12,10 +12,11 @@ from torch import Tensor
 
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.posterior import Posterior
+from cbo_suite.optimizers.models.prediction import predict
 from cbo_suite.optimizers.models.surrogate import Surrogate, Transform
 from cbo_suite.optimizers.shared.placing import Ground
 from cbo_suite.optimizers.shared.search import spread_points
-from cbo_suite.protocols import Array, Evaluation, Space
+from cbo_suite.protocols import Array, Evaluation, Prediction, Space
 
 # Points all over the cube where optima are looked for.
 NUM_STARTS = 512
@@ -55,11 +56,12 @@ class GlobalOptimizer(ABC):
         """
         self._space, self._seed = space, seed
         self._ground = Ground(space)
+        self._transform = Transform(transformed, transformed)
         self._surrogate = Surrogate(
             space.dim,
             space.num_constraints,
             NOISE_FREE,
-            Transform(transformed, transformed),
+            self._transform,
             torch.zeros((), dtype=torch.float64),
         )
         self._x = np.empty((0, space.dim))
@@ -99,6 +101,16 @@ class GlobalOptimizer(ABC):
             np.concatenate([self._told.objective, evaluation.objective]),
             np.concatenate([self._told.constraints, evaluation.constraints]),
         )
+
+    def predict(self, x: Array) -> Prediction:
+        """What the models of all results say about points `(p, d)` of the box.
+
+        Raises:
+            InvalidTask: Nothing was told yet.
+            InvalidPoint: The points have the wrong shape or leave the box.
+        """
+        surrogate = self._surrogate.copy()
+        return predict(self._space, x, surrogate, self._transform, self._x, self._told)
 
     def inspect(self) -> dict[str, Any]:
         """What the last ask did, as plain JSON."""

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.models.posterior import Posterior
-from cbo_suite.optimizers.models.surrogate import Transform
 from cbo_suite.optimizers.models.transforms import standardize
 from cbo_suite.optimizers.shared.augmented_lagrangian import Multipliers
 from cbo_suite.optimizers.shared.global_optimizer import GlobalOptimizer, on_arrays
@@ -77,7 +76,6 @@ class Slack(GlobalOptimizer):
         super().__init__(
             space, budget=budget, batch_size=batch_size, seed=seed, transformed=transformed
         )
-        self._transform = Transform(transformed, transformed)
         self._exact, self._mean_slack = ei == "exact", slack == "mean"
         # Units of objective and constraints, and multipliers after this number of results.
         self._units: Array | None = None
