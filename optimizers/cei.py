@@ -45,6 +45,7 @@ class CEI(GlobalOptimizer):
         seed: int = 0,
         transformed: bool = False,
         num_candidates: int | None = None,
+        device: str = "cpu",
     ) -> None:
         """Set up the optimizer.
 
@@ -58,9 +59,18 @@ class CEI(GlobalOptimizer):
             num_candidates: Number of candidates; neighbours of the best point come on top. By
                 default 512 where gradients improve the best ones, which is up to 20 variables
                 and 4 points asked at once, else min(200 d, 5000) and at least 1024.
+            device: Device of the models, such as "cpu" or "cuda".
+
+        Raises:
+            InvalidTask: There is no such device here.
         """
         super().__init__(
-            space, budget=budget, batch_size=batch_size, seed=seed, transformed=transformed
+            space,
+            budget=budget,
+            batch_size=batch_size,
+            seed=seed,
+            transformed=transformed,
+            device=device,
         )
         self._num_candidates = num_candidates
 
@@ -77,10 +87,9 @@ class CEI(GlobalOptimizer):
         points = self._candidates(max(self._num_candidates or usual, n), n, generator)
         # The models are fitted: this only hands them over.
         model = self._surrogate.update(self._x, *self._told)
-        under_way = torch.from_numpy(self._under_way())
-        pool = torch.from_numpy(points)
+        pool, under_way = (self._surrogate.tensor(part) for part in (points, self._under_way()))
         chosen = choose_batch(model, pool, under_way, best, min(n, len(points)))
-        return np.asarray(points[chosen.numpy()])
+        return np.asarray(points[chosen.cpu().numpy()])
 
     def _candidates(self, count: int, least: int, generator: np.random.Generator) -> Array:
         """About `count` new points of the unit cube, and neighbours of the best one.
@@ -110,15 +119,14 @@ class CEI(GlobalOptimizer):
         chosen: list[Array] = []
         for _ in range(n):
             if len(under_way):
-                believed = torch.from_numpy(under_way)
+                believed = self._surrogate.tensor(under_way)
                 mean, _ = posterior.predict(believed)
                 best = believed_best(best, mean, posterior.violated)
                 posterior = posterior.believe(believed)
                 known = np.concatenate([known, under_way])
-            score = on_arrays(Acquisition(posterior, best))
-            under_way = maximise(score, points, avoid=known, ground=self._ground, starts=STARTS)[
-                None
-            ]
+            score = on_arrays(Acquisition(posterior, best), self._surrogate.tensor)
+            point = maximise(score, points, avoid=known, ground=self._ground, starts=STARTS)
+            under_way = point[None]
             chosen.append(under_way)
         return np.concatenate(chosen)
 

@@ -64,7 +64,7 @@ def factorise(kernel: Kernel, x: Tensor) -> Factor:
     for jitter in JITTERS:
         matrix.diagonal().fill_(float(kernel.variance * (1.0 + jitter) + kernel.noise))
         lower, failed = torch.linalg.cholesky_ex(matrix)
-        if not failed and bool(lower.diagonal().isfinite().all()):
+        if not _is_broken(lower, failed):
             if jitter >= NOTABLE_JITTER:
                 warnings.warn(
                     "a kernel matrix is close to singular: "
@@ -93,10 +93,16 @@ def extend(kernel: Kernel, factor: Factor, x: Tensor) -> Factor:
     corner.diagonal().fill_(float(kernel.variance * (1.0 + factor.jitter) + kernel.noise))
     corner.addmm_(cross.mT, cross, alpha=-1.0)
     lower, failed = torch.linalg.cholesky_ex(corner)
-    if failed or not bool(lower.diagonal().isfinite().all()):
+    if _is_broken(lower, failed):
         return factorise(kernel, x)
     whole = factor.lower.new_zeros(x.shape[0], x.shape[0])
     whole[:old, :old] = factor.lower
     whole[old:, :old] = cross.mT
     whole[old:, old:] = lower
     return Factor(whole, factor.jitter)
+
+
+def _is_broken(lower: Tensor, failed: Tensor) -> bool:
+    """Whether what `cholesky_ex` gave is no factor."""
+    # One question to the device: each waits for all that it still has to do.
+    return bool((failed != 0) | ~lower.diagonal().isfinite().all())

@@ -184,7 +184,8 @@ def fit(
             parameters: Array, rows: Rows, value_only: bool, part: Tensor = part
         ) -> tuple[Array, Array]:
             tensor = torch.as_tensor(parameters, dtype=y.dtype, device=y.device)
-            own = part if len(rows) == part.shape[0] else part[torch.as_tensor(rows)]
+            chosen = torch.as_tensor(rows, device=y.device)
+            own = part if len(rows) == part.shape[0] else part[chosen]
             value, gradient = negative_log_posterior(tensor, x, own, value_only=value_only)
             return value.cpu().numpy().astype(float), gradient.cpu().numpy().astype(float)
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.special import log_ndtr
-from torch import Tensor
 
 from cbo_suite.errors import InvalidTask
+from cbo_suite.optimizers.models.device import sample_tensor
 from cbo_suite.optimizers.models.fit import NOISE_FREE, NOISY
 from cbo_suite.optimizers.models.prediction import predict
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
@@ -122,7 +122,7 @@ class SCBO:
         self._probability = min(1.0, share)
         self._num_candidates = num_candidates or candidate_count(space.dim)
         self._n_init = n_init
-        self._like = _precision(device, dtype)
+        self._like = sample_tensor(device, dtype)
         single = self._like.dtype == torch.float32
         self._transform = Transform(copula, bilog, LARGEST_SINGLE if single else LARGEST)
         self._bounds = (NOISY if noisy else NOISE_FREE).at_precision(self._like.dtype)
@@ -371,14 +371,3 @@ class SCBO:
         if credible.any():
             return best_index(np.where(credible, mean[0], np.inf), np.zeros(len(archive)))
         return best_index(mean[0], -log_feasible)
-
-
-def _precision(device: str, dtype: str) -> Tensor:
-    """A tensor that sets device and precision of the models."""
-    if dtype not in ("float64", "float32"):
-        raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
-    try:
-        return torch.zeros((), device=device, dtype=getattr(torch, dtype))
-    except (AssertionError, RuntimeError) as error:
-        reason = str(error).split("\n", maxsplit=1)[0]
-        raise InvalidTask(f"device {device!r} cannot be used here: {reason}") from error

@@ -170,6 +170,7 @@ def _scores(gp: BatchGP, model: Model, points: Tensor, best: float | None) -> Te
 
 def _shift(model: Model) -> Tensor:
     """What brings standardised constraints back to their zero, and leaves the objective: `(b,)`."""
-    shift = torch.as_tensor(model.offset / model.scale, dtype=model.gp.x.dtype)
+    like = model.gp.x
+    shift = torch.as_tensor(model.offset / model.scale, dtype=like.dtype, device=like.device)
     shift[0] = 0.0
     return shift

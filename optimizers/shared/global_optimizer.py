@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cbo_suite.optimizers.models.device import sample_tensor
 from cbo_suite.optimizers.models.fit import NOISE_FREE
 from cbo_suite.optimizers.models.posterior import Posterior
 from cbo_suite.optimizers.models.prediction import predict
@@ -22,11 +23,13 @@ from cbo_suite.protocols import Array, Evaluation, Prediction, Space
 NUM_STARTS = 512
 
 
-def on_arrays(function: Callable[[Tensor], Tensor]) -> Callable[[Array], Array]:
-    """Let a function of tensors take arrays, and give them."""
+def on_arrays(
+    function: Callable[[Tensor], Tensor], tensor: Callable[[Array], Tensor] = torch.from_numpy
+) -> Callable[[Array], Array]:
+    """Let a function of tensors, as `tensor` makes them, take arrays, and give them."""
 
     def wrapped(points: Array) -> Array:
-        values: Array = function(torch.from_numpy(points)).numpy()
+        values: Array = function(tensor(points)).cpu().numpy()
         return values
 
     return wrapped
@@ -43,6 +46,7 @@ class GlobalOptimizer(ABC):
         batch_size: int = 1,
         seed: int = 0,
         transformed: bool = False,
+        device: str = "cpu",
     ) -> None:
         """Begin without data.
 
@@ -53,6 +57,7 @@ class GlobalOptimizer(ABC):
             seed: Fixes all randomness.
             transformed: Whether the models see the Gaussian copula of the objective and the bilog
                 of the constraints instead of plain values.
+            device: Device of the models, such as "cpu" or "cuda".
         """
         self._space, self._seed = space, seed
         self._ground = Ground(space)
@@ -62,7 +67,7 @@ class GlobalOptimizer(ABC):
             space.num_constraints,
             NOISE_FREE,
             self._transform,
-            torch.zeros((), dtype=torch.float64),
+            sample_tensor(device),
         )
         self._x = np.empty((0, space.dim))
         self._told = Evaluation(np.empty(0), np.empty((0, space.num_constraints)))
