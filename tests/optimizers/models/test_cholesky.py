@@ -6,6 +6,8 @@ import torch
 
 from cbo_suite.optimizers.models.cholesky import Factor, Kernel, extend, factorise
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 
 def kernel(noise: float = 1e-6) -> Kernel:
     """A kernel over three variables."""

@@ -33,6 +33,7 @@ def smooth_data(count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(x), torch.tensor(rows)
 
 
+@pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("count", [8, 60])
 def test_as_likely_as_scipy_finds(count: int) -> None:
     """From the same start the fit is no more than a tenth of a nat behind L-BFGS-B."""
@@ -45,11 +46,11 @@ def test_as_likely_as_scipy_finds(count: int) -> None:
         def objective(parameters: np.ndarray, index: int = index) -> tuple[float, np.ndarray]:
             point = torch.tensor(parameters)[None]
             value, gradient = negative_log_posterior(point, x, y[index : index + 1])
-            return float(value), gradient[0].numpy()
+            return float(value), gradient[0].cpu().numpy()
 
         found = minimize(
             objective,
-            start[index].numpy(),
+            start[index].cpu().numpy(),
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(lower.tolist(), upper.tolist(), strict=True)),
@@ -63,6 +64,7 @@ def test_as_likely_as_scipy_finds(count: int) -> None:
     [(NOISE_FREE, 0.0, 2.0), (NOISY, 0.3, 1.5), (NOISY, 0.05, 3.0)],
 )
 @pytest.mark.parametrize("count", [20, 60])
+@pytest.mark.usefixtures("default_device")
 def test_fits_of_a_run_end_near_the_maximum(
     bounds: Bounds, deviation: float, behind: float, count: int
 ) -> None:

@@ -8,6 +8,8 @@ from scipy.stats import chi2, norm
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.joint import JointDraws, certainty
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 DRAWS = 40_000
 
 

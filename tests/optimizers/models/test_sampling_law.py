@@ -19,7 +19,7 @@ from cbo_suite.optimizers.models.pathwise import NUM_FREQUENCIES, PathwiseDraws,
 from cbo_suite.optimizers.scbo.candidates import sobol
 from cbo_suite.optimizers.scbo.thompson import Draws, select
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("default_device")]
 
 SELECTIONS = 600
 # Selections by draws that share one set of random features, as those of a batch do.
@@ -73,7 +73,7 @@ def full_draws(now: Setting, seed: int, count: int = SELECTIONS) -> Choices:
         covariance = now.gp.kernels[index](now.candidates, now.candidates) - rows @ rows.mT
         covariance.diagonal().add_(1e-10)
         normals = torch.tensor(generator.standard_normal((CANDIDATES, count)))
-        values.append((mean[:, None] + torch.linalg.cholesky(covariance) @ normals).numpy())
+        values.append((mean[:, None] + torch.linalg.cholesky(covariance) @ normals).cpu().numpy())
     return by_the_rule(*values)
 
 
@@ -99,7 +99,7 @@ def shared_features(
         own = now.gp, index, now.candidates, SHARED, generator
         draws = PathwiseDraws(*own, spectrum=spectrum)
         draws.draw(torch.arange(CANDIDATES))
-        values.append(draws.value.numpy())
+        values.append(draws.value.cpu().numpy())
     return by_the_rule(*values)
 
 
@@ -118,7 +118,7 @@ def repeated(now: Setting, make: Callable[[int, np.random.Generator], Draws]) ->
 
 def probabilities(now: Setting, one: Choices, other: Choices) -> dict[str, float]:
     """Probability of differences as large as these if both had the same law."""
-    mean, variance = (part[0].numpy() for part in now.gp.predict(now.candidates))
+    mean, variance = (part[0].cpu().numpy() for part in now.gp.predict(now.candidates))
     counts = np.array([np.bincount(c.chosen, minlength=CANDIDATES) for c in (one, other)])
     order = np.argsort(-counts.sum(axis=0))
     often = order[counts[:, order].sum(axis=0) >= 20]
@@ -208,9 +208,9 @@ def test_variance_of_random_functions(dim: int, length: float) -> None:
         spectrum = frequencies(1024, dim, generator)
         draws = PathwiseDraws(now.gp, 0, now.candidates[:40], 2000, generator, spectrum=spectrum)
         draws.draw(ids)
-        variances.append(draws.value.var(dim=1).numpy())
+        variances.append(draws.value.var(dim=1).cpu().numpy())
     _, exact = now.gp.predict(now.candidates[:40])
-    ratio = np.array(variances) / exact[0].numpy()
+    ratio = np.array(variances) / exact[0].cpu().numpy()
     assert np.median(np.abs(ratio.mean(axis=0) - 1.0)) < 0.05
     # Two thousand draws alone would make it vary by 0.032.
     assert np.median(ratio.std(axis=0)) < 0.12

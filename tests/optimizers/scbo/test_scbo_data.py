@@ -115,28 +115,15 @@ def test_more_points_than_candidates_are_asked_for() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "device",
-    [
-        "cpu",
-        pytest.param(
-            "cuda",
-            marks=[
-                pytest.mark.gpu,
-                pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
-            ],
-        ),
-    ],
-)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "options",
     [{"sampler": "exact"}, {"sampler": "pathwise"}, {"acquisition": "ei"}, {"noisy": True}],
     ids=str,
 )
-def test_devices_and_precisions(device: str, dtype: str, options: dict[str, Any]) -> None:
+def test_devices_and_precisions(number_device: str, dtype: str, options: dict[str, Any]) -> None:
     """Single precision serves too, and so do graphics cards."""
-    optimizer = begun(device=device, dtype=dtype, **options)
+    optimizer = begun(device=number_device, dtype=dtype, **options)
     advance(optimizer, 10)
     assert bowl(optimizer.recommend()[None]).objective[0] < 3.0
 

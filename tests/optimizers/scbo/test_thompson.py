@@ -163,6 +163,7 @@ def test_ending_early_never_changes_the_choice(
     assert selection.chosen.tolist() == expected
 
 
+@pytest.mark.usefixtures("default_device")
 def test_most_candidates_are_never_drawn() -> None:
     """Where a draw is decided early, few candidates are drawn: that is where the time goes."""
     gp, points = models(12, 2, 2, seed=4)
@@ -172,6 +173,7 @@ def test_most_candidates_are_never_drawn() -> None:
     assert int((draws[0].deviation == 0).sum()) < 200
 
 
+@pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("offset", [-1.0, 0.3, 2.5])
 def test_random_functions_are_selected_by_the_rule(offset: float, rule: Rule) -> None:
@@ -180,7 +182,7 @@ def test_random_functions_are_selected_by_the_rule(offset: float, rule: Rule) ->
     selection = rule(objective, constraints, certainty(1000))
     for one in (objective, *constraints):
         one.draw(torch.arange(len(one.value)))
-    values = [one.value.numpy() for one in (objective, *constraints)]
+    values = [one.value.cpu().numpy() for one in (objective, *constraints)]
     assert selection.chosen.tolist() == by_the_rule(values[0], values[1:])
 
 
