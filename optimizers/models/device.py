@@ -21,7 +21,10 @@ def sample_tensor(device: str, dtype: str = "float64") -> Tensor:
     if dtype not in ("float64", "float32"):
         raise InvalidTask(f'dtype must be "float64" or "float32", got {dtype!r}')
     try:
-        return torch.zeros((), device=device, dtype=getattr(torch, dtype))
-    except (AssertionError, RuntimeError) as error:
+        sample = torch.zeros((), device=device, dtype=getattr(torch, dtype))
+        # Some devices have no values, and some cannot do what they say.
+        float(sample + 1.0)
+    except (AssertionError, RuntimeError, TypeError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
         raise InvalidTask(f"device {device!r} cannot be used here: {reason}") from error
+    return sample

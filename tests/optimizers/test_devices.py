@@ -104,7 +104,7 @@ def test_cei_stays_on_the_card(card: Card, dim: int, n: int, count: int) -> None
     card.check(points)
 
 
-@pytest.mark.parametrize("device", ["abacus", "cuda:99"])
+@pytest.mark.parametrize("device", ["abacus", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     """With a reason, before anything is run."""
     with pytest.raises(InvalidTask, match=f"device '{device}' cannot be used here: "):
