@@ -8,6 +8,7 @@ name is the id and the value "module:attribute" of a class or factory.
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
@@ -195,6 +196,19 @@ def optimizer_factory(id: str) -> Callable[..., Optimizer]:
         if hasattr(factory, name):
             setattr(variant, name, getattr(factory, name))
     return variant
+
+
+def has_option(id: str, name: str) -> bool:
+    """Say whether an optimizer takes an option of this name.
+
+    Raises:
+        UnknownId: No such optimizer; the message suggests near ones.
+        MissingExtra: It needs a library that is not installed.
+    """
+    parameters = inspect.signature(optimizer_factory(id)).parameters
+    return name in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
 def resolve_problem_id(id: str) -> str:

@@ -23,7 +23,7 @@ from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.store import Store
 from cbo_suite.cli.parameters import Shard
-from cbo_suite.cli.run import best_note
+from cbo_suite.cli.run import best_note, device_option
 from cbo_suite.cli.tables import make_console, print_table
 from cbo_suite.engines import EngineOptions, Limits, Outcome, make_engine
 from cbo_suite.errors import UnknownId
@@ -45,7 +45,10 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
     tasks = whole if part is None else shard(whole, *part)
     local = options["engine"] == "local"
     jobs: int | None = options["jobs"] or (cores() if local else None)
-    memory = options["memory"] or (_physical_memory() // (jobs or 1) if local else None)
+    # The driver of a graphics card reserves far more addresses than there is memory.
+    shared = local and options["device"] in (None, "cpu")
+    memory = options["memory"] or (_physical_memory() // (jobs or 1) if shared else None)
+    chosen = device_option(options["device"], (task.optimizer for task in tasks))
     store = Store(options["out"])
     campaign = Campaign(
         tasks,
@@ -55,7 +58,8 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
             name: options[name]
             for name in ("processes", "evaluation_timeout", "real_time")
             if options[name]
-        },
+        }
+        | ({"options": chosen} if chosen else {}),
         retry_failed=options["retry_failed"],
         retry_damaged=options["retry_damaged"],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ _SINGLE = ("seed", "journal")
 @click.option(
     "--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers]."
 )
+@click.option("--device", help="Where models are computed, such as cuda [cpu].")
 @click.option("--evaluation-timeout", type=TIME, help="Kill an evaluation that takes longer.")
 @click.option("--real-time", is_flag=True, help="Tell workers' results in the order they come.")
 @click.option(
@@ -108,6 +110,7 @@ def run_command(
         )
     _refuse(ctx, _CAMPAIGN, "is of a campaign: use it with --suite or --problems and --optimizers")
     settings = {name: value for name, value in options.items() if name not in _CAMPAIGN}
+    settings["options"] = device_option(settings.pop("device"), [optimizer])
     _run_one(problem, optimizer, settings)
 
 
@@ -116,6 +119,25 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], reason: str) -> None:
     for name in names:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {reason}")
+
+
+def device_option(device: str | None, optimizers: Iterable[str]) -> dict[str, str]:
+    """Return the option of the optimizers that says where their models are computed, if any does.
+
+    Raises:
+        click.UsageError: Some of these optimizers have no such option.
+    """
+    if device is None:
+        return {}
+    from cbo_suite.registry import has_option
+
+    without = [id_ for id_ in dict.fromkeys(optimizers) if not has_option(id_, "device")]
+    if without:
+        verb = "has" if len(without) == 1 else "have"
+        raise click.UsageError(
+            f"{', '.join(without)} {verb} no option device: run without --device, or others"
+        )
+    return {"device": device}
 
 
 def _run_one(problem: str, optimizer: str, settings: dict[str, Any]) -> None:

@@ -230,3 +230,17 @@ def test_status_keeps_names_whole_on_a_narrow_terminal(tmp_path: Path) -> None:
     shown = on_terminal(command, TERM="xterm", COLUMNS="80")
     assert f"│ {names[0]} │ {names[1]} │" in shown
     assert "3 runs: 0 done" in shown
+
+
+def test_a_device_for_all_runs_of_a_campaign(cbo: Cbo, tmp_path: Path) -> None:
+    """It is on record; a plan with optimizers that have none is refused before anything runs."""
+    refused = cbo(*SHORT, "--device", "cuda")
+    assert refused.exit_code == 2
+    assert "random-search, sobol-search have no option device" in refused.output
+    assert not (tmp_path / "runs").exists()
+    plan = ("run", "--problems", "toy-2d", "--optimizers", "scbo,cei", "--seeds", "0")
+    done = cbo(*plan, "--device", "cpu", "--budget", "11", "--n-init", "10")
+    assert done.exit_code == 0, done.output
+    for optimizer in ("scbo", "cei"):
+        (row,) = read_records(tmp_path / "runs" / "toy-2d-v1" / f"{optimizer}.jsonl")
+        assert row.options == {"device": "cpu"}

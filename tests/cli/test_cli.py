@@ -232,3 +232,22 @@ def test_a_terminal_gets_a_progress_bar() -> None:
     assert "━" in text
     assert "100/100" in text
     assert "feasible objective" in text
+
+
+def test_a_device_is_an_option_of_the_run(cbo: Command, tmp_path: Path) -> None:
+    """It is on record like any other, and refused for optimizers that have none."""
+    arguments = ("--device", "cpu", "--budget", "12", "--n-init", "10", "--journal", "run.jsonl")
+    done = cbo("run", "toy-2d", "scbo", *arguments)
+    assert done.exit_code == 0, done.output
+    header = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])
+    assert header["options"] == {"device": "cpu"}
+    refused = cbo("run", "toy-2d", "random-search", "--device", "cuda")
+    assert refused.exit_code == 2
+    assert "random-search has no option device" in refused.output
+
+
+def test_a_device_that_is_not_there_ends_a_run(cbo: Command) -> None:
+    """With the reason that PyTorch gives."""
+    failed = cbo("run", "toy-2d", "cei", "--device", "abacus", "--budget", "12")
+    assert failed.exit_code == 1
+    assert "device 'abacus' cannot be used here" in failed.output
