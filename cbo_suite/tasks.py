@@ -17,7 +17,13 @@ from cbo_suite.protocols import Task
 from cbo_suite.registry import protocol_of
 
 __all__ = [
+    "ABLATIONS",
+    "LUNAR",
+    "METHODS",
+    "PHYSICS",
+    "SCALABLE",
     "SUITES",
+    "TRANSFORMED",
     "Block",
     "Suite",
     "Task",
@@ -72,44 +78,49 @@ class Suite(NamedTuple):
         return Suite(title, [block for block in blocks if block.problems], seeds)
 
 
-_PHYSICS = (
+PHYSICS = (
     "tension-string-3d-v1",
     "pressure-vessel-4d-v1",
     "welded-beam-4d-v1",
     "speed-reducer-7d-v1",
 )
-_LUNAR = ("lunar-lander-m10-v1", "lunar-lander-m30-v1", "lunar-lander-m50-v1")
+LUNAR = ("lunar-lander-m10-v1", "lunar-lander-m30-v1", "lunar-lander-m50-v1")
 # Of most variables: 30, 60 and 124.
 _LARGEST = ("keane-30d-v1", "rover-60d-v1", "mopta08-124d-v1")
 
-_SCALABLE = ("scbo", "cei", "cobyla", "cma-es", "random-search")
+# The methods of the paper that are for many variables and batches; all its methods; SCBO without
+# transforms, Thompson sampling or trust region, in all combinations; others on transformed values.
+SCALABLE = ("scbo", "cei", "cobyla", "cma-es", "random-search")
+METHODS = (*SCALABLE, "pesc", "slack")
+ABLATIONS = (
+    "scbo",
+    "scbo-ei",
+    "scbo-global",
+    "scbo-ei-global",
+    "scbo-untransformed",
+    "scbo-untransformed-ei",
+    "scbo-untransformed-global",
+    "scbo-untransformed-ei-global",
+)
+TRANSFORMED = ("cei-transformed", "pesc-transformed", "slack-transformed")
 
 _PAPER = Suite(
     "every problem, method and ablation of the paper, 30 replications: days of computing",
     [
         # Physics and synthetic figures: all seven methods.
-        Block([*_PHYSICS, "ackley-10d-v1"], [*_SCALABLE, "pesc", "slack"]),
+        Block([*PHYSICS, "ackley-10d-v1"], METHODS),
         # Keane, lunar lander, rover, MOPTA08: PESC and SLACK are not for batches or many variables.
-        Block(["keane-30d-v1", *_LUNAR, "rover-60d-v1", "mopta08-124d-v1"], _SCALABLE),
+        Block(["keane-30d-v1", *LUNAR, "rover-60d-v1", "mopta08-124d-v1"], SCALABLE),
         # All combinations of transforms, acquisition and trust region.
         Block(
             ["toy-2d-v1", "rosenbrock-5d-v1", "keane-30d-v1"],
-            [
-                "scbo",
-                "scbo-ei",
-                "scbo-global",
-                "scbo-ei-global",
-                "scbo-untransformed",
-                "scbo-untransformed-ei",
-                "scbo-untransformed-global",
-                "scbo-untransformed-ei-global",
-            ],
+            ABLATIONS,
         ),
         # Which of the transforms matters; whether candidates should leave few variables.
         Block(["rosenbrock-5d-v1", "keane-30d-v1"], ["scbo-copula-only", "scbo-bilog-only"]),
         Block(["keane-30d-v1"], ["scbo-no-perturbation"]),
         # The other model-based methods on transformed values.
-        Block(_PHYSICS, ["cei-transformed", "pesc-transformed", "slack-transformed"]),
+        Block(PHYSICS, TRANSFORMED),
     ],
     range(30),
 )
@@ -119,7 +130,7 @@ SUITES: dict[str, Suite] = {
         "the six small problems, a few minutes on two cores",
         [
             Block(
-                [*_PHYSICS, "toy-2d-v1", "rosenbrock-5d-v1"],
+                [*PHYSICS, "toy-2d-v1", "rosenbrock-5d-v1"],
                 ["random-search", "sobol-search", "cobyla", "cma-es", "scbo"],
             )
         ],

@@ -31,6 +31,7 @@ _COMMANDS = {
     "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
     "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),
     "plot": _Command("cbo_suite.cli.plot:plot", "Draw figures for papers."),
+    "paper": _Command("cbo_suite.cli.paper:paper", "Reproduce the SCBO paper, claim by claim."),
     "check": _Command("cbo_suite.cli.check:check", "Check your own optimizer or problem."),
     "new": _Command("cbo_suite.cli.new:new", "Start an optimizer or a problem of your own."),
     "references": _Command(

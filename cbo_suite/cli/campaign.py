@@ -40,7 +40,11 @@ PLAIN_SECONDS = 10.0  # between two lines on how far the runs are
 
 def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
     """Plan, run and sum up a campaign, or print its plan."""
-    whole = planned_tasks(suite, options)
+    run_plan(planned_tasks(suite, options), suite or "campaign", options)
+
+
+def run_plan(whole: list[Task], title: str, options: Mapping[str, Any]) -> None:
+    """Run and sum up a campaign of these tasks, in this order, or print the plan."""
     part: Shard | None = options["shard"]
     tasks = whole if part is None else shard(whole, *part)
     local = options["engine"] == "local"
@@ -67,7 +71,6 @@ def run_campaign(suite: str | None, options: Mapping[str, Any]) -> None:
         print_plan(campaign, jobs or 1)
         return
     store.write_plan(whole)
-    title = suite or "campaign"
     if part is not None:
         title += f", shard {part.part}/{part.parts}"
     engine_options = EngineOptions(

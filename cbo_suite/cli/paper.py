@@ -1,0 +1,139 @@
+"""`cbo paper`: the experiments of the SCBO paper, and what came of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cbo_suite.cli.parameters import NAMES, SEEDS, SHARD, SIZE, TIME
+
+_RUNS = click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("leaderboard/runs"),
+    show_default=True,
+    help="Folder of records with <problem>/<optimizer>.jsonl.",
+)
+_CAMPAIGN = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/paper"),
+    show_default=True,
+    help="Folder of the campaign; the same again goes on where it stopped.",
+)
+
+
+@click.group()
+def paper() -> None:
+    """Reproduce the SCBO paper: run what is missing, build its figures, judge its claims."""
+
+
+@paper.command()
+@_RUNS
+@_CAMPAIGN
+def status(runs: Path, out: Path) -> None:
+    """Show which figure or table has how many of its runs, on the board and in the campaign."""
+    from cbo_suite.campaign.store import Store
+    from cbo_suite.cli.tables import print_table
+    from cbo_suite.paper import ARTEFACTS, STAGES, pair_tasks, stage_tasks
+    from cbo_suite.paper.progress import Counts, count_runs, done_tasks, published_tasks
+
+    published = published_tasks(runs)
+    planned = stage_tasks([stage.id for stage in STAGES])
+    done = done_tasks(planned, Store(out))
+
+    def cells(counts: Counts) -> tuple[str, ...]:
+        missing = str(counts.missing) if counts.missing else ""
+        return str(counts.runs), str(counts.published), str(counts.done or ""), missing
+
+    columns = ("runs", "board", "campaign", "missing")
+    rows = []
+    for artefact in ARTEFACTS:
+        tasks = pair_tasks(artefact.pairs)
+        if tasks:
+            counted = cells(count_runs(tasks, published, done))
+            rows.append((str(artefact.number), artefact.id, *counted, artefact.title))
+    print_table(
+        "Figures and tables",
+        ("", "artefact", *columns, "what it shows"),
+        rows,
+        right=(0, 2, 3, 4, 5),
+        names=(1,),
+        keep=6,
+    )
+    print_table(
+        "Stages, in the order of work",
+        ("stage", *columns, "what it runs"),
+        [
+            (
+                stage.id,
+                *cells(count_runs(stage_tasks([stage.id]), published, done)),
+                stage.title,
+            )
+            for stage in STAGES
+        ],
+        right=range(1, 5),
+        keep=5,
+    )
+    total = count_runs(planned, published, done)
+    click.echo(
+        f"{total.runs} runs: {total.published} in {runs}, {total.done} more in {out}, "
+        f"{total.missing} missing"
+    )
+    if total.others:
+        click.echo(f"{total.others} records in {runs} are of other versions and do not count here")
+
+
+@paper.command()
+@_RUNS
+@_CAMPAIGN
+@click.option("--stage", "stages", type=NAMES, help="Run these stages [all but mopta08].")
+@click.option("--problems", type=NAMES, help="Run these problems of the stages.")
+@click.option("--optimizers", type=NAMES, help="Run these optimizers of the stages.")
+@click.option("--seeds", type=SEEDS, help="Run these seeds of the stages.")
+@click.option("--jobs", type=click.IntRange(1), help="Runs side by side [number of cores].")
+@click.option("--memory", type=SIZE, help="What a run may allocate [an equal share].")
+@click.option("--time-limit", type=TIME, default="1d", show_default=True, help="Of one run.")
+@click.option("--retry-failed", is_flag=True, help="Try again what failed or was skipped.")
+@click.option("--retry-damaged", is_flag=True, help="Set damaged journals aside and run them anew.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
+@click.option("--shard", type=SHARD, help="Run this part of the plan only, such as 2/8.")
+def run(
+    runs: Path,
+    stages: list[str] | None,
+    problems: list[str] | None,
+    optimizers: list[str] | None,
+    seeds: list[int] | None,
+    **options: Any,
+) -> None:
+    """Run what is missing, as a campaign in the order of the stages.
+
+    What the folder of records has from the present version of an optimizer is not run again.
+    Ctrl-C stops the campaign, twice at once; the same command goes on.
+    """
+    from cbo_suite.cli.campaign import run_plan
+    from cbo_suite.errors import UnknownId
+    from cbo_suite.paper import stage_tasks
+    from cbo_suite.paper.progress import missing_tasks
+    from cbo_suite.registry import resolve_problem_id
+
+    wanted = [resolve_problem_id(id_) for id_ in problems or ()]
+    planned = [
+        task
+        for task in stage_tasks(stages or ())
+        if (not wanted or task.problem in wanted)
+        and (not optimizers or task.optimizer in optimizers)
+        and (seeds is None or task.seed in seeds)
+    ]
+    if not planned:
+        raise UnknownId("the stages have no run of these problems, optimizers and seeds")
+    tasks = missing_tasks(planned, runs)
+    if len(tasks) < len(planned):
+        click.echo(f"{len(planned) - len(tasks)} of {len(planned)} runs are in {runs} already")
+    if not tasks:
+        return
+    of_engine = {"engine": "local", "scheduler": "", "engine_settings": ()}
+    of_runs = {"processes": None, "evaluation_timeout": None, "real_time": False}
+    run_plan(tasks, "paper", {**options, **of_engine, **of_runs})
