@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -47,6 +47,7 @@ _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
 _COLUMNS = 3
 _FEW = 8  # names that may stand below each other under a single panel
 _MARKS = 6  # markers on a curve
+_MOST_POINTS = 600  # of a curve: more than a page can show make a large file
 _SETTINGS: dict[Any, Any] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
@@ -93,11 +94,25 @@ class Panel(NamedTuple):
         problem: Id of the problem.
         curves: One per optimizer, by its id.
         n_init: Number of evaluations before the optimizers were first asked.
+        title: What stands above it, by default the id of the problem.
     """
 
     problem: str
     curves: list[Curve]
     n_init: int
+    title: str = ""
+
+
+class Picture(NamedTuple):
+    """Something else than curves, in the place of a panel.
+
+    Attributes:
+        title: What stands above it.
+        paint: Paints it.
+    """
+
+    title: str
+    paint: Callable[[Axes], None]
 
 
 def make_panels(
@@ -156,10 +171,14 @@ def _average(
 
 
 def draw(
-    panels: Sequence[Panel],
+    panels: Sequence[Panel | Picture],
     score: Score = "paper",
     log: bool = False,
     highlight: Sequence[str] | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    looks: Mapping[str, Mapping[str, Any]] | None = None,
+    label: str = "",
 ) -> Figure:
     """Draw a figure with one panel per problem.
 
@@ -168,6 +187,9 @@ def draw(
         score: What the values are.
         log: Whether they are on a logarithmic axis.
         highlight: Optimizers to draw in colour, the others thin and grey; None for all.
+        names: What optimizers are called, in the order of the legend; by default their ids.
+        looks: Colours, markers and dashes of optimizers that are to have others than their own.
+        label: What the values are called, by default what the score is.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -179,25 +201,35 @@ def draw(
         raise MissingExtra.of("a figure", error.name, "plots") from error
     columns = 2 if len(panels) == 4 else min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    optimizers = sorted({curve.optimizer for panel in panels for curve in panel.curves})
-    styles = _styles(optimizers)
+    curves = [panel for panel in panels if isinstance(panel, Panel)]
+    optimizers = sorted({curve.optimizer for panel in curves for curve in panel.curves})
+    called = {id_: id_ for id_ in optimizers} if names is None else names
+    styles = {
+        id_: style | dict((looks or {}).get(id_, {})) for id_, style in _styles(optimizers).items()
+    }
     with rc_context(_SETTINGS):
         size = _PANEL[0] * columns, _PANEL[1] * rows
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            _draw_panel(axes, panel, styles, log, highlight)
+            axes.set_title(
+                panel.title or panel.problem if isinstance(panel, Panel) else panel.title
+            )
+            if isinstance(panel, Panel):
+                _draw_panel(axes, panel, styles, log, highlight)
+            else:
+                panel.paint(axes)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
-        label = {"paper": "distance to best known" if log else "best objective", "regret": "regret"}
+        usual = {"paper": "distance to best known" if log else "best objective", "regret": "regret"}
         for row in grid:
-            row[0].set_ylabel(label[score])
-        for place, axes in enumerate(grid.flat[: len(panels)]):
-            if place + columns >= len(panels):
-                axes.set_xlabel("evaluations")
+            row[0].set_ylabel(label or usual[score])
+        for place, panel in enumerate(panels):
+            if place + columns >= len(panels) and isinstance(panel, Panel):
+                grid.flat[place].set_xlabel("evaluations")
         figure.align_ylabels()
-        shown = [name for name in optimizers if _is_shown(name, highlight)]
-        _add_legend(figure, [_entry(name, styles[name]) for name in shown])
+        shown = [id_ for id_ in called if id_ in styles and _is_shown(id_, highlight)]
+        _add_legend(figure, [_entry(called[id_], styles[id_]) for id_ in shown])
     return figure
 
 
@@ -275,25 +307,26 @@ def _draw_panel(
     highlight: Sequence[str] | None,
 ) -> None:
     """Draw the curves of one problem."""
-    axes.set_title(panel.problem)
     if log:
         axes.set_yscale("log")
     if not any(np.isfinite(curve.mean).any() for curve in panel.curves):
         axes.text(0.5, 0.5, "no feasible point", transform=axes.transAxes, ha="center", color="0.4")
     for curve in panel.curves:
-        evaluations = np.arange(1, len(curve.mean) + 1)
+        count = len(curve.mean)
+        places = np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int)
+        evaluations, mean, error = places + 1, curve.mean[places], curve.error[places]
         if not _is_shown(curve.optimizer, highlight):
-            axes.plot(evaluations, curve.mean, color="0.8", linewidth=0.6, zorder=1)
+            axes.plot(evaluations, mean, color="0.8", linewidth=0.6, zorder=1)
             continue
         style = styles[curve.optimizer]
         place = sorted(styles).index(curve.optimizer)
         # Markers of different curves stand at different places, so that none hides another.
         step = max(1, len(evaluations) // _MARKS)
         start = int(step * (place + 0.5) / len(styles))
-        axes.plot(evaluations, curve.mean, markevery=(start, step), **style)
-        low, high = curve.mean - curve.error, curve.mean + curve.error
+        axes.plot(evaluations, mean, markevery=(start, step), **style)
+        low, high = mean - error, mean + error
         if log:
-            low = np.maximum(low, 1e-9 * curve.mean)
+            low = np.maximum(low, 1e-9 * mean)
         axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.18, linewidth=0)
     if panel.n_init:
         axes.axvline(panel.n_init, color="0.6", linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)

@@ -51,6 +51,7 @@ from cbo_suite.problems.base import Problem
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NUM_SAMPLES = 1000  # [Wang2018]
@@ -206,33 +207,45 @@ class Rover(Problem):
         """
         point = self.space.validate(np.reshape(x, (1, -1)))
         try:
-            from matplotlib.collections import PatchCollection
             from matplotlib.figure import Figure
-            from matplotlib.patches import Rectangle
         except ImportError as error:
             raise MissingExtra.of("Rover.plot", "matplotlib", "plots") from error
-
-        def squares(centres: Array, half_side: float, colour: str) -> PatchCollection:
-            corners, side = centres - half_side, 2 * half_side
-            return PatchCollection([Rectangle((a, b), side, side) for a, b in corners], fc=colour)
-
-        path, evaluation = self.trajectory(point)[0], self.evaluate(point)
         figure = Figure(figsize=(6, 6.4), layout="constrained")
-        axes = figure.add_subplot(aspect="equal", facecolor=YELLOW)
-        axes.add_patch(Rectangle((0, 0), 1, 1, facecolor=GREEN))
-        axes.add_collection(squares(self.trees, self.tree_half_side, YELLOW))
-        axes.add_collection(squares(self.stones, self.stone_half_side, RED))
-        axes.plot(path[:, 0], path[:, 1], color="black", linewidth=2.5)
-        for place, marker, size in ((self.start, "o", 9), (self.goal, "*", 16)):
-            axes.plot(*place, marker, color="white", markeredgecolor="black", markersize=size)
-        low, high = np.minimum(path.min(axis=0), 0.0), np.maximum(path.max(axis=0), 1.0)
-        axes.set(xlim=(low[0] - 0.02, high[0] + 0.02), ylim=(low[1] - 0.02, high[1] + 0.02))
+        axes = figure.add_subplot()
+        self.paint(axes, point[0])
+        evaluation = self.evaluate(point)
         collisions = int((evaluation.constraints > 0.0).sum())
         verdict = f"collides with {collisions} of 15 stones" if collisions else "feasible"
         axes.set_title(f"{self.id}: reward {-evaluation.objective[0]:.4f}, {verdict}")
         if file is not None:
             figure.savefig(file, dpi=150)
         return figure
+
+    def paint(self, axes: Axes, x: Array, line_width: float = 2.5) -> None:
+        """Paint the map and the path of one valid point `(60,)` on axes of matplotlib."""
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Rectangle
+
+        def squares(centres: Array, half_side: float, colour: str) -> PatchCollection:
+            corners, side = centres - half_side, 2 * half_side
+            return PatchCollection([Rectangle((a, b), side, side) for a, b in corners], fc=colour)
+
+        path = self.trajectory(x[None])[0]
+        axes.set(aspect="equal", facecolor=YELLOW)
+        axes.add_patch(Rectangle((0, 0), 1, 1, facecolor=GREEN))
+        axes.add_collection(squares(self.trees, self.tree_half_side, YELLOW))
+        axes.add_collection(squares(self.stones, self.stone_half_side, RED))
+        axes.plot(path[:, 0], path[:, 1], color="black", linewidth=line_width)
+        for place, marker, size in ((self.start, "o", 3.6), (self.goal, "*", 6.4)):
+            axes.plot(
+                *place,
+                marker,
+                color="white",
+                markeredgecolor="black",
+                markersize=size * line_width,
+            )
+        low, high = np.minimum(path.min(axis=0), 0.0), np.maximum(path.max(axis=0), 1.0)
+        axes.set(xlim=(low[0] - 0.02, high[0] + 0.02), ylim=(low[1] - 0.02, high[1] + 0.02))
 
 
 def _bernstein(t: Array) -> tuple[Array, Array, Array, Array]:

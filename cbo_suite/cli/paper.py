@@ -23,6 +23,25 @@ _CAMPAIGN = click.option(
     show_default=True,
     help="Folder of the campaign; the same again goes on where it stopped.",
 )
+_MEASUREMENTS = click.option(
+    "--measurements",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("leaderboard/measurements"),
+    show_default=True,
+    help="Folder of the files of measurements.",
+)
+# What a campaign of `cbo run` can be told besides; these stay as they are there.
+_PLAIN: dict[str, Any] = {
+    "engine": "local",
+    "scheduler": "",
+    "engine_settings": (),
+    "shard": None,
+    "retry_failed": False,
+    "retry_damaged": False,
+    "processes": None,
+    "evaluation_timeout": None,
+    "real_time": False,
+}
 
 
 @click.group()
@@ -134,6 +153,68 @@ def run(
         click.echo(f"{len(planned) - len(tasks)} of {len(planned)} runs are in {runs} already")
     if not tasks:
         return
-    of_engine = {"engine": "local", "scheduler": "", "engine_settings": ()}
-    of_runs = {"processes": None, "evaluation_timeout": None, "real_time": False}
-    run_plan(tasks, "paper", {**options, **of_engine, **of_runs})
+    run_plan(tasks, "paper", {**_PLAIN, **options})
+
+
+@paper.group()
+def measure() -> None:
+    """Measure what the runs do not tell; `cbo paper build` reads the files."""
+
+
+@measure.command()
+@_MEASUREMENTS
+@click.option(
+    "--points", type=click.IntRange(1), default=10**8, show_default=True, help="Random points."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+def feasibility(measurements: Path, points: int, seed: int) -> None:
+    """Count feasible points among uniform random ones of Ackley: minutes."""
+    from cbo_suite.cli.tables import make_progress
+    from cbo_suite.paper.measurements import FEASIBILITY, measure_feasibility, write_measurement
+
+    with make_progress() as bar:
+        line = bar.add_task("random points", total=points, note="")
+        found = measure_feasibility(points, seed, lambda done: bar.update(line, completed=done))
+    click.echo(f"{found.feasible} of {found.points} random points are feasible")
+    click.echo(f"wrote {write_measurement(measurements, FEASIBILITY, found)}")
+
+
+@measure.command()
+@_MEASUREMENTS
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/restarts"),
+    show_default=True,
+    help="Folder of the campaign; the same again goes on where it stopped.",
+)
+@click.option("--problems", type=NAMES, help="Of these problems only [toy, Rosenbrock, Keane].")
+@click.option("--jobs", type=click.IntRange(1), help="Runs side by side [number of cores].")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
+def restarts(
+    measurements: Path, out: Path, problems: list[str] | None, jobs: int | None, dry_run: bool
+) -> None:
+    """Make longer runs of SCBO and write down when they restart: hours, most of them on Keane."""
+    from cbo_suite.campaign.store import Store
+    from cbo_suite.cli.campaign import run_plan
+    from cbo_suite.errors import UnknownId
+    from cbo_suite.paper.measurements import (
+        RESTART_RUNS,
+        RESTARTS,
+        gather_restarts,
+        read_measurements,
+        restart_tasks,
+        write_measurement,
+    )
+    from cbo_suite.registry import resolve_problem_id
+
+    wanted = [resolve_problem_id(id_) for id_ in problems or RESTART_RUNS]
+    for id_ in wanted:
+        if id_ not in RESTART_RUNS:
+            raise UnknownId(f"restarts are counted on {', '.join(RESTART_RUNS)}, not on {id_}")
+    options = {"out": out, "jobs": jobs, "dry_run": dry_run, "memory": None, "time_limit": None}
+    run_plan(restart_tasks(wanted), "restarts", {**_PLAIN, **options})
+    if not dry_run:
+        known = read_measurements(measurements).restarts
+        found = gather_restarts(wanted, Store(out), known)
+        click.echo(f"wrote {write_measurement(measurements, RESTARTS, found)}")
