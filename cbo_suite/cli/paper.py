@@ -156,6 +156,29 @@ def run(
     run_plan(tasks, "paper", {**_PLAIN, **options})
 
 
+@paper.command()
+@_RUNS
+@_MEASUREMENTS
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("leaderboard/paper"),
+    show_default=True,
+    help="Folder for report.md, claims.json, figures/ and tables/.",
+)
+def build(runs: Path, measurements: Path, out: Path) -> None:
+    """Draw all figures, make all tables and judge every claim; the same runs, the same bytes."""
+    from cbo_suite.cli.tables import print_table
+    from cbo_suite.paper.build import build, gather_evidence
+    from cbo_suite.paper.report import summary, verdict_text
+
+    judgements = build(gather_evidence(runs, measurements), out)
+    rows = [(str(j.claim.number), j.claim.title, verdict_text(j)) for j in judgements]
+    print_table("Claims", ("", "claim", "verdict"), rows, right=(0,), names=(1,))
+    click.echo(f"{len(judgements)} claims: {summary(judgements)}")
+    click.echo(f"wrote {out / 'report.md'}, figures and tables beside it")
+
+
 @paper.group()
 def measure() -> None:
     """Measure what the runs do not tell; `cbo paper build` reads the files."""

@@ -73,7 +73,7 @@ class Duel(NamedTuple):
     @property
     def text(self) -> str:
         """Write it in a few words."""
-        return f"{name(self.second)} p = {p_text(self.p_value)}, A12 = {self.superiority:.2f}"
+        return f"{name(self.second)} {p_text(self.p_value)}, A12 = {self.superiority:.2f}"
 
 
 def name(optimizer: str) -> str:
@@ -83,7 +83,7 @@ def name(optimizer: str) -> str:
 
 def p_text(value: float) -> str:
     """Write a p-value."""
-    return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
 
 
 def duel(

@@ -4,24 +4,38 @@ Eriksson and Poloczek, AISTATS 2021, supplement: standardised functions with noi
 0.01, 50 gradient steps, prediction and one joint draw at 5000 points, single precision. The paper
 does not name the functions: here they are random sums of waves in 10 variables. Errors are those
 against exact models in double precision with the same hyperparameters, so free of luck in training.
+
+    python tests/benchmarks/batch_gp_table.py leaderboard/measurements
+
+writes the file that `cbo paper build` reads, in about an hour on a quiet core.
 """
 
 from __future__ import annotations
 
 import io
+import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from cbo_suite.harness.environment import describe_machine
 from cbo_suite.optimizers.models.batch_gp import BatchGP
 from cbo_suite.optimizers.models.fit import NOISY, default_parameters, fit
 from cbo_suite.optimizers.models.pathwise import PathwiseDraws
+from cbo_suite.paper.measurements import (
+    BATCH_GP,
+    BatchCell,
+    BatchSide,
+    BatchTable,
+    write_measurement,
+)
 
 # GPyTorch imports KeOps, which prints that there is no GPU.
 with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
@@ -206,3 +220,29 @@ def _error(side: Tensor, truth: Tensor) -> float:
     """Mean absolute error over the first models, as many as both know."""
     count = min(len(side), len(truth))
     return float((side[:count] - truth[:count]).abs().mean())
+
+
+def make_table(rows: Iterable[dict[str, Any]]) -> BatchTable:
+    """Put rows together as the report wants them, one cell for the three sides of a size."""
+    sides: dict[str, dict[str, BatchSide]] = {}
+    for row in rows:
+        size, _, side = row["what"].rpartition(" ")
+        fields = {name: float(row[name]) for name in BatchSide.__struct_fields__}
+        sides.setdefault(size, {})[side] = BatchSide(**fields)
+    cells = []
+    for size, own in sides.items():
+        models, points = (int(part) for part in size.split(" x "))
+        cells.append(BatchCell(models, points, own["cholesky"], own["cg"], own["ours"]))
+    return BatchTable(describe_machine()["processor"], cells)
+
+
+def main() -> None:
+    """Measure the table and write it into the folder that is named."""
+    [folder] = sys.argv[1:]
+    print(
+        f"wrote {write_measurement(Path(folder), BATCH_GP, make_table(table_rows(False, False)))}"
+    )
+
+
+if __name__ == "__main__":
+    main()

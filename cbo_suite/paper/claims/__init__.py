@@ -57,7 +57,8 @@ class Claim(NamedTuple):
         says: What the paper says.
         place: Where in the paper.
         pairs: The problems and optimizers whose runs must be complete for a verdict.
-        judge: Decides its sentences.
+        judge: Decides its sentences, or says why that cannot be done.
+        lacking: Why runs may be missing for good.
     """
 
     number: int
@@ -65,7 +66,8 @@ class Claim(NamedTuple):
     says: str
     place: str
     pairs: Sequence[Pair]
-    judge: Callable[[Evidence], list[Part]]
+    judge: Callable[[Evidence], list[Part] | str]
+    lacking: str = ""
 
 
 class Judgement(NamedTuple):
@@ -75,7 +77,7 @@ class Judgement(NamedTuple):
         claim: The claim.
         verdict: One of four.
         why: Why it cannot be told, "" for another verdict.
-        parts: Its sentences; none where runs are missing.
+        parts: Its sentences; none where runs or measurements are missing.
     """
 
     claim: Claim
@@ -170,6 +172,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 4.6, Figure 4",
         _on(MOPTA08, ["scbo", "cobyla", "cei"]),
         judge_mopta08,
+        "its executable is third-party software that the suite may not ship",
     ),
     Claim(
         10,
@@ -267,8 +270,11 @@ def _judge_one(claim: Claim, evidence: Evidence) -> Judgement:
     """Judge one claim; without all its runs there is nothing to tell."""
     have, wanted = evidence.have(claim.pairs), needed(claim.pairs)
     if have < wanted:
-        return Judgement(claim, "cannot be told", f"{have} of {wanted} runs", [])
+        lacking = f"; {claim.lacking}" if claim.lacking else ""
+        return Judgement(claim, "cannot be told", f"{have} of {wanted} runs{lacking}", [])
     parts = claim.judge(evidence)
+    if isinstance(parts, str):
+        return Judgement(claim, "cannot be told", parts, [])
     verdict = decide(parts)
     untold = [part.evidence for part in parts if part.holds is None]
     return Judgement(

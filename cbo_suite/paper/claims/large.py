@@ -17,6 +17,7 @@ from cbo_suite.paper.comparisons import (
     duel,
     feasible_text,
     name,
+    p_text,
     share_p_value,
 )
 from cbo_suite.paper.evidence import Evidence
@@ -198,7 +199,7 @@ def judge_mopta08(evidence: Evidence) -> list[Part]:
         Part(
             f"COBYLA is feasible in {successes} of {total} runs",
             f"{feasible_text(cobyla.num_feasible, len(cobyla.seeds))}, Fisher's exact test against "
-            f"the paper's count p = {p_value:.2g}",
+            f"the paper's count {p_text(p_value)}",
             p_value >= LEVEL,
             STRONGER,
         ),

@@ -16,3 +16,6 @@ def test_all_sides_predict_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         assert min(row["training"], row["prediction"], row["sampling"]) > 0.0
         # The paper's largest errors of conjugate gradients are a few hundredths.
         assert max(row["mean_mae"], row["variance_mae"]) < (0.05 if "cg" in row["what"] else 1e-3)
+    [cell] = batch_gp_table.make_table(rows).cells
+    assert (cell.models, cell.points) == (2, 60)
+    assert cell.batched.training == rows[2]["training"]

@@ -1,0 +1,148 @@
+"""The report: what was reproduced, claim by claim, with figures and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cbo_suite.paper.claims import Judgement
+from cbo_suite.paper.evidence import Evidence, needed
+from cbo_suite.paper.experiments import ARTEFACTS, SEEDS
+from cbo_suite.paper.published import published_numbers
+from cbo_suite.paper.tables import Table
+
+VERDICTS = ("reproduced", "reproduced in part", "not reproduced", "cannot be told")
+_WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+
+HEAD = """# The paper, reproduced
+
+{source}
+
+`cbo paper build` made this report from the records in `leaderboard/runs` and the measurements in
+`leaderboard/measurements`; nothing in it is written by hand. Every method begins each of its runs,
+up to {seeds} of them, with the same design as the others, so comparisons are paired by seed.
+Outcomes are ordered as the paper orders them: feasible before infeasible, feasible ones by value,
+and infeasible ones by violation. "Better" is a one-sided Wilcoxon signed-rank test at 5 %, adjusted
+by Holm where several are made for one sentence. A12 is the probability that a run of one method
+beats one of another; from 0.71 on it is large.
+
+A claim whose sentences all hold is *reproduced*; if only some hold, *reproduced in part*; if none
+does, *not reproduced*; without all of its runs and measurements it *cannot be told*.
+"""
+
+
+def verdict_text(judgement: Judgement) -> str:
+    """Write a verdict, with why it cannot be told where it cannot."""
+    return f"{judgement.verdict}: {judgement.why}" if judgement.why else judgement.verdict
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """Say in a line how many claims have which verdict."""
+    counts: Counter[str] = Counter(judgement.verdict for judgement in judgements)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
+def write_report(
+    evidence: Evidence,
+    judgements: Sequence[Judgement],
+    tables: Mapping[str, Table],
+    figures: Collection[str],
+) -> str:
+    """Write the report as Markdown.
+
+    Args:
+        evidence: What was measured.
+        judgements: What came of the claims.
+        tables: The tables by artefact.
+        figures: The artefacts that have a figure, in `figures/`.
+    """
+    head = HEAD.format(source=published_numbers().source + ".", seeds=SEEDS)
+    rows = [
+        (str(found.claim.number), found.claim.title, verdict_text(found)) for found in judgements
+    ]
+    parts = [
+        head,
+        f"Of {len(judgements)} claims: {summary(judgements)}.\n",
+        Table("", ("", "claim", "verdict"), rows, left=3).markdown(),
+        "## The claims\n",
+        *map(_claim_text, judgements),
+        "## Figures and tables\n",
+        *(_artefact_text(evidence, id_, tables, figures) for id_ in _ids()),
+    ]
+    return "\n".join(parts)
+
+
+def _claim_text(judgement: Judgement) -> str:
+    """Write what came of one claim."""
+    claim = judgement.claim
+    lines = [
+        f"### {claim.number}. {claim.title}: {judgement.verdict}\n",
+        f"The paper ({claim.place}): {claim.says}\n",
+    ]
+    if judgement.why:
+        lines.append(f"Cannot be told: {judgement.why}.\n")
+    for part in judgement.parts:
+        reason = f" Likely reason: {part.reason}." if part.holds is False and part.reason else ""
+        lines.append(f"- **{_WORDS[part.holds]}**: {part.text}. {_sentence(part.evidence)}{reason}")
+    return "\n".join(lines) + ("\n" if judgement.parts else "")
+
+
+def _sentence(text: str) -> str:
+    """Begin with a capital letter, unless it is a name, and end with a full stop."""
+    first = text[:1] if text.startswith(("cEI", "scbo")) else text[:1].upper()
+    return f"{first}{text[1:]}."
+
+
+def _ids() -> list[str]:
+    """Name the artefacts in the order of the paper."""
+    return [artefact.id for artefact in ARTEFACTS]
+
+
+def _artefact_text(
+    evidence: Evidence, id_: str, tables: Mapping[str, Table], figures: Collection[str]
+) -> str:
+    """Show one artefact."""
+    artefact = next(found for found in ARTEFACTS if found.id == id_)
+    have, wanted = evidence.have(artefact.pairs), needed(artefact.pairs)
+    lines = [f"### Artefact {artefact.number}: {artefact.title}\n"]
+    if have < wanted:
+        lines.append(f"{have} of {wanted} runs.\n")
+    if id_ in figures:
+        lines.append(f"![{artefact.title}](figures/{id_}.png)\n")
+    if id_ in tables:
+        lines += [f"{tables[id_].title}.\n", tables[id_].markdown()]
+    return "\n".join(lines)
+
+
+def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> bytes:
+    """Write what the site shows, as JSON: claims with their verdicts, and the figures."""
+    titles = {artefact.id: artefact.title for artefact in ARTEFACTS}
+    data: dict[str, Any] = {
+        "source": published_numbers().source,
+        "summary": summary(judgements),
+        "claims": [
+            {
+                "number": found.claim.number,
+                "title": found.claim.title,
+                "says": found.claim.says,
+                "place": found.claim.place,
+                "verdict": found.verdict,
+                "why": found.why,
+                "parts": [
+                    {
+                        "text": part.text,
+                        "outcome": _WORDS[part.holds],
+                        "evidence": part.evidence,
+                        "reason": part.reason if part.holds is False else "",
+                    }
+                    for part in found.parts
+                ],
+            }
+            for found in judgements
+        ],
+        "figures": [{"id": id_, "title": titles[id_]} for id_ in figures],
+    }
+    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
