@@ -16,7 +16,9 @@ Version history:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +31,6 @@ from cbo_suite.problems.mopta08.install import (
     TIMEOUT,
     ReferencePoint,
     locate,
-    reference_points,
 )
 from cbo_suite.protocols import Array, BestKnown, Evaluation, Space
 from cbo_suite.system import cores
@@ -75,9 +76,12 @@ class Mopta08(Problem):
         self.timeout = float(timeout)
         self.workers = workers or cores()
         self.executable = locate(references)
-        best = reference_points()[-1]
+        path = Path(__file__).with_name("best_known.json")
+        known = json.loads(path.read_text(encoding="utf-8"))
         self.best_known = BestKnown(
-            float(best.values[0]), best.x, "genuine executable, problems/mopta08/reference.json"
+            known["objective"],
+            np.array(known["x"]),
+            "genuine executable, problems/mopta08/best_known.json",
         )
 
     @property

@@ -16,9 +16,9 @@ it from the root of the repository, some minutes on one core for all fifteen, or
   paper's table random search is feasible in 0 of 30 runs.
 
 MOPTA08 can only be evaluated with its own executable, which cannot be shipped. Its best value is
-that of problems/mopta08/reference.json, and its worst value is that of the centre of the box,
-which stands in the same file: it violates constraints and bounds nothing, and feasible values above
-it are clipped. The problem is optional, so that no overall score depends on it.
+that of problems/mopta08/best_known.json, and its worst value is that of the centre of the box,
+which stands in reference.json beside it: it violates constraints and bounds nothing, and feasible
+values above it are clipped. The problem is optional, so that no overall score depends on it.
 """
 
 from __future__ import annotations
@@ -85,13 +85,15 @@ def derive_lunar(problem_id: str) -> Reference:
 
 
 def derive_mopta08(problem_id: str) -> Reference:
-    """Take the values of MOPTA08 from its reference points."""
-    file = ROOT / "problems" / "mopta08" / "reference.json"
-    points = {point["name"]: point for point in json.loads(file.read_text("utf-8"))["points"]}
+    """Take the values of MOPTA08 from its best known point and its reference points."""
+    folder = ROOT / "problems" / "mopta08"
+    known = json.loads((folder / "best_known.json").read_text("utf-8"))
+    listed = json.loads((folder / "reference.json").read_text("utf-8"))["points"]
+    points = {point["name"]: point for point in listed}
     budget, _, n_init = protocol_of(problem_id)
     return Reference(
-        best=points["best-known"]["objective"],
-        best_x=points["best-known"]["x"],
+        best=known["objective"],
+        best_x=known["x"],
         worst=points["half"]["objective"],
         worst_x=None,
         level=points["half"]["objective"],
@@ -99,8 +101,8 @@ def derive_mopta08(problem_id: str) -> Reference:
         n_init=n_init,
         feasibility_tolerance=0.0,
         optional=True,
-        source="best: problems/mopta08/reference.json; worst and level: the value of the centre of "
-        "the box in that file, which is not feasible",
+        source="best: problems/mopta08/best_known.json; worst and level: the value of the centre "
+        "of the box in problems/mopta08/reference.json, which is not feasible",
     )
 
 

@@ -41,9 +41,7 @@ def test_the_row_has_the_best_known_value_and_the_feasible_share(problem_id: str
     """Ten digits of the value, as many of the share as are given; words where it is not known."""
     best, share = ROWS[problem_id][1][2:]
     reference = load_references()[problem_id].best
-    # MOPTA08 is printed with the digits of its publication.
-    accuracy = 1e-6 if problem_id == "mopta08-124d-v1" else 1e-9
-    assert float(best) == pytest.approx(reference, rel=accuracy, abs=0.0)
+    assert float(best) == pytest.approx(reference, rel=1e-9, abs=0.0)
     try:
         known = getattr(cbo.make_problem(problem_id), "feasible_fraction", None)
     except (MissingExecutable, MissingExtra):
