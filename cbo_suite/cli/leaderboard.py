@@ -44,6 +44,13 @@ def leaderboard() -> None:
     help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
 )
 @click.option(
+    "--paper",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("leaderboard/paper"),
+    show_default=True,
+    help="Folder of `cbo paper build`; the site has a page on the paper if it is there.",
+)
+@click.option(
     "--references",
     "reference_files",
     multiple=True,
@@ -56,6 +63,7 @@ def build(
     runs: tuple[Path, ...],
     out: Path,
     docs: Path,
+    paper: Path,
     reference_files: tuple[Path, ...],
     check: bool,
     variants: bool,
@@ -78,7 +86,7 @@ def build(
             "folder with --runs"
         )
     files, titles = tables(board), _titles()
-    pages = site.build(board, titles=titles, docs=docs)
+    pages = site.build(board, titles=titles, docs=docs, paper=paper)
     if check:
         stale = differences(files, out)
         if stale:
@@ -87,7 +95,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, titles=titles, docs=docs) != pages
+            or site.build(board, titles=titles, docs=docs, paper=paper) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")

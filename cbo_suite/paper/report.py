@@ -118,7 +118,7 @@ def _artefact_text(
 
 
 def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> bytes:
-    """Write what the site shows, as JSON: claims with their verdicts, and the figures."""
+    """Write what the site shows, as JSON: claims, figures and the paper's numbers."""
     titles = {artefact.id: artefact.title for artefact in ARTEFACTS}
     data: dict[str, Any] = {
         "source": published_numbers().source,
@@ -144,5 +144,6 @@ def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> by
             for found in judgements
         ],
         "figures": [{"id": id_, "title": titles[id_]} for id_ in figures],
+        "problems": published_numbers().problems,
     }
     return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"

@@ -13,13 +13,18 @@ from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.scoring.board import Board, encode_board
 from cbo_suite.site.pages import make_pages
+from cbo_suite.site.paper_page import read_paper
 from cbo_suite.site.texts import Library, make_visible
 
 LIST_OF_FILES = "files.txt"
 
 
 def build(
-    board: Board, *, titles: Mapping[str, str] | None = None, docs: Path | None = None
+    board: Board,
+    *,
+    titles: Mapping[str, str] | None = None,
+    docs: Path | None = None,
+    paper: Path | None = None,
 ) -> dict[str, bytes]:
     """Make the pages of a board.
 
@@ -28,11 +33,16 @@ def build(
         titles: One line for each id of a problem or an optimizer; ids without one stand alone.
         docs: Folder with `problems/*.md` and `optimizers/*.md`, which the pages quote; pages
             without a text say less.
+        paper: Folder that `cbo paper build` has written; without it there is no page on the paper.
+
+    Raises:
+        RecordError: The folder of the paper holds something else.
 
     Returns:
         Path inside the site, with "/", to content. `index.html` is where to begin.
     """
-    pages = make_pages(make_visible(board), Library(titles or {}, docs))
+    report = None if paper is None else read_paper(paper)
+    pages = make_pages(make_visible(board), Library(titles or {}, docs), report)
     pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))

@@ -25,6 +25,7 @@ from cbo_suite.leaderboard.number_format import (
 )
 from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
+from cbo_suite.site.paper_page import Paper, put_beside
 from cbo_suite.site.texts import (
     Library,
     as_json,
@@ -85,9 +86,10 @@ class Standing(NamedTuple):
     row: RankingRow
 
 
-def make_pages(board: Board, library: Library) -> dict[str, bytes]:
+def make_pages(board: Board, library: Library, paper: Paper | None = None) -> dict[str, bytes]:
     """Make all files of the site, by their path in it."""
     environment = _environment()
+    environment.globals["has_paper"] = paper is not None
     environment.globals["source"] = source_address()
     environment.globals["least_runs"] = LEAST_RUNS
     texts = {problem.problem: row_texts(problem) for problem in board.problems}
@@ -106,7 +108,12 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
     add("problems.html", "problems.html", library=library, tracks=tracks)
     add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
+    published = paper.report.problems if paper else {}
+    if paper:
+        made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
+        add("paper.html", "paper.html", paper=paper.report)
     for problem in board.problems:
+        printed = published.get(problem.problem)
         picture = library.picture(problem.family)
         drawing = sketch(problem.problem)
         if picture and not drawing:
@@ -122,6 +129,8 @@ def make_pages(board: Board, library: Library) -> dict[str, bytes]:
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",
             data=as_json(_curves(problem)),
+            published=printed,
+            beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
             leaders=NUM_LEADERS,
             checkpoints=_checkpoints(len(problem.evaluations)),

@@ -11,6 +11,9 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from cbo_suite.leaderboard import build_board
+from cbo_suite.paper.claims import judge
+from cbo_suite.paper.evidence import Evidence
+from cbo_suite.paper.report import encode_claims
 from cbo_suite.registry import list_optimizers, list_problems
 from cbo_suite.scoring.board import Board
 from cbo_suite.site import build, write
@@ -54,9 +57,10 @@ def titles() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def site(board: Board, titles: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site of the real records."""
-    folder = tmp_path_factory.mktemp("site")
-    write(build(board, titles=titles, docs=ROOT / "docs"), folder)
+    """Build the site of the real records, with a page on the paper that has no runs."""
+    folder, paper = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("paper")
+    (paper / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
+    write(build(board, titles=titles, docs=ROOT / "docs", paper=paper), folder)
     return folder
 
 

@@ -76,6 +76,7 @@ KINDS = (
     "problems.html",
     "compare.html",
     "scoring.html",
+    "paper.html",
     "problem/toy-2d-v1.html",
     "optimizer/scbo.html",
 )
