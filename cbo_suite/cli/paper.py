@@ -52,7 +52,8 @@ def paper() -> None:
 @paper.command()
 @_RUNS
 @_CAMPAIGN
-def status(runs: Path, out: Path) -> None:
+@_MEASUREMENTS
+def status(runs: Path, out: Path, measurements: Path) -> None:
     """Show which figure or table has how many of its runs, on the board and in the campaign."""
     from cbo_suite.campaign.store import Store
     from cbo_suite.cli.tables import print_table
@@ -71,9 +72,8 @@ def status(runs: Path, out: Path) -> None:
     rows = []
     for artefact in ARTEFACTS:
         tasks = pair_tasks(artefact.pairs)
-        if tasks:
-            counted = cells(count_runs(tasks, published, done))
-            rows.append((str(artefact.number), artefact.id, *counted, artefact.title))
+        counted = cells(count_runs(tasks, published, done)) if tasks else ("", "", "", "")
+        rows.append((str(artefact.number), artefact.id, *counted, artefact.title))
     print_table(
         "Figures and tables",
         ("", "artefact", *columns, "what it shows"),
@@ -101,6 +101,10 @@ def status(runs: Path, out: Path) -> None:
         f"{total.runs} runs: {total.published} in {runs}, {total.done} more in {out}, "
         f"{total.missing} missing"
     )
+    for artefact in ARTEFACTS:
+        if artefact.measurement:
+            path = measurements / f"{artefact.measurement}.json"
+            click.echo(f"{artefact.id}: {path} {'is there' if path.is_file() else 'is missing'}")
     if total.others:
         click.echo(f"{total.others} records in {runs} are of other versions and do not count here")
 

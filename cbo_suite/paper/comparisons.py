@@ -71,9 +71,14 @@ class Duel(NamedTuple):
     pairs: int
 
     @property
+    def result(self) -> str:
+        """Write the numbers."""
+        return f"{p_text(self.p_value)}, A12 = {self.superiority:.2f}"
+
+    @property
     def text(self) -> str:
-        """Write it in a few words."""
-        return f"{name(self.second)} {p_text(self.p_value)}, A12 = {self.superiority:.2f}"
+        """Write against whom, and the numbers."""
+        return f"against {name(self.second)} {self.result}"
 
 
 def name(optimizer: str) -> str:
@@ -163,7 +168,8 @@ def alike(text: str, duels: Sequence[Duel], reason: str = "", *, where: Sequence
     found = adjusted(duels)
     labels = [f"{label}: " for label in where] or [""] * len(found)
     listed = "; ".join(
-        f"{label}{name(one.first)} and {one.text}" for label, one in zip(labels, found, strict=True)
+        f"{label}{name(one.first)} and {name(one.second)} {one.result}"
+        for label, one in zip(labels, found, strict=True)
     )
     large = any(max(d.superiority, 1 - d.superiority) >= LARGE_EFFECT for d in found)
     different = any(one.p_value < LEVEL for one in found)

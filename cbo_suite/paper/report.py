@@ -92,7 +92,7 @@ def _claim_text(judgement: Judgement) -> str:
 
 def _sentence(text: str) -> str:
     """Begin with a capital letter, unless it is a name, and end with a full stop."""
-    first = text[:1] if text.startswith(("cEI", "scbo")) else text[:1].upper()
+    first = text[:1] if text.startswith(("cEI", "scbo", "m = ")) else text[:1].upper()
     return f"{first}{text[1:]}."
 
 

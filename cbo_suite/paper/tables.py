@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from cbo_suite.leaderboard.number_format import measured, number
 from cbo_suite.paper.claims.method import restart_runs
 from cbo_suite.paper.comparisons import name
-from cbo_suite.paper.evidence import Evidence
+from cbo_suite.paper.evidence import Evidence, PairRuns
 from cbo_suite.paper.experiments import ARTEFACTS, ROVER, Artefact
 from cbo_suite.paper.measurements import BatchSide
 from cbo_suite.paper.published import PublishedCell, published_numbers
@@ -99,11 +100,32 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
                     name(id_),
                     f"{ends.feasible_runs}/{ends.runs}",
                     *(number(sign * value, 6) for value in (ends.best, ends.median, ends.worst)),
-                    f"{measured(sign * mean, error)} ± {number(error, 2)}",
+                    _mean_text(sign * mean, error),
+                    _seconds(runs),
                 )
             )
-    columns = ("problem", "method", "feasible", "best", "median", "worst", "mean ± error")
+    columns = (
+        "problem",
+        "method",
+        "feasible",
+        "best",
+        "median",
+        "worst",
+        "mean ± error",
+        "s / eval",
+    )
     return Table(f"{artefact.title}: how the runs end", columns, rows, left=2)
+
+
+def _mean_text(mean: float, error: float) -> str:
+    """Write a mean with its standard error, which a single run does not have."""
+    return number(mean, 6) if math.isnan(error) else f"{measured(mean, error)} ± {number(error, 2)}"
+
+
+def _seconds(runs: PairRuns) -> str:
+    """Write the processor seconds of a method per evaluation, the median over its runs."""
+    known = [seconds for seconds in runs.seconds if seconds is not None]
+    return number(median(known) / runs.best.shape[1], 2) if known else "NA"
 
 
 def _lunar(evidence: Evidence) -> Table:

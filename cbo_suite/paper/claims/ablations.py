@@ -91,8 +91,7 @@ def _judge_both(evidence: Evidence, singles: list[tuple[str, str]]) -> Part:
     """Judge that both transforms together are no worse than the one that matters more."""
     duels = adjusted([duel(evidence, problem, id_, "scbo") for problem, id_ in singles])
     texts = [
-        f"{problem}: {id_} better than {one.text}"
-        for (problem, id_), one in zip(singles, duels, strict=True)
+        f"{problem}: {id_} {one.text}" for (problem, id_), one in zip(singles, duels, strict=True)
     ]
     return Part(
         "both together are no worse than the one that matters more",

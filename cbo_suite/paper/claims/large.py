@@ -47,7 +47,7 @@ def judge_keane(evidence: Evidence) -> list[Part]:
         ),
         Part(
             "COBYLA is not competitive",
-            f"SCBO against {last.text} (one-sided Wilcoxon, {last.pairs} pairs; not competitive: "
+            f"SCBO {last.text} (one-sided Wilcoxon, {last.pairs} pairs; not competitive: "
             f"A12 at least {LARGE_EFFECT})",
             last.p_value < LEVEL and last.superiority >= LARGE_EFFECT,
             STRONGER,
@@ -136,7 +136,7 @@ def _judge_falling(evidence: Evidence) -> Part:
         best = [float(np.fmax.reduce(rewards, initial=np.nan)) for rewards in finals]
         if id_ == "random-search" or np.isnan(best).any():
             continue
-        texts.append(f"{name(id_)} {' > '.join(f'{value:.1f}' for value in best)}?")
+        texts.append(f"{name(id_)} {', '.join(f'{value:.1f}' for value in best)}")
         falls.append(best[0] > best[1] > best[2])
     return Part(
         "the best reward of each method that is feasible for all m falls with m",

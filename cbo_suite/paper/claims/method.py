@@ -112,8 +112,8 @@ def judge_feasibility(evidence: Evidence) -> list[Part] | str:
         Part(
             text,
             f"{found.feasible} of {found.points:.0e} points: 95 % interval {low:.3e} to {high:.3e} "
-            f"(half a ball over the box: {exact:.4e}); the printed number is rounded to "
-            f"{printed.rounding:.0e}",
+            f"(half a ball over the box: {exact:.4e}); the printed number stands for "
+            f"{printed.share - printed.rounding:.2e} to {printed.share + printed.rounding:.2e}",
             low <= printed.share + printed.rounding and high >= printed.share - printed.rounding,
             "the constraints or the box of the paper's code differ from those of its text",
         )

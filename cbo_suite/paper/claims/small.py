@@ -41,7 +41,7 @@ def judge_spring(evidence: Evidence) -> list[Part]:
         [duel(evidence, SPRING, id_, "random-search", two_sided=True) for id_ in ("pesc", "cei")]
     )
     slight = all(0.5 <= one.superiority < LARGE_EFFECT for one in duels)
-    listed = "; ".join(f"{name(one.first)} against {one.text}" for one in duels)
+    listed = "; ".join(f"{name(one.first)} {one.text}" for one in duels)
     return [
         best_of(evidence, SPRING, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
         always_feasible(evidence, SPRING, "scbo"),
@@ -107,7 +107,7 @@ def judge_ackley(evidence: Evidence) -> list[Part]:
     return [
         Part(
             "COBYLA leads SCBO early",
-            f"COBYLA against {listed} (one-sided Wilcoxon, Holm)",
+            f"COBYLA {listed} (one-sided Wilcoxon, Holm)",
             any(one.p_value < 0.05 for one in early),
             "our SCBO starts faster, or our COBYLA slower, than the paper's",
         ),
