@@ -170,13 +170,20 @@ def run(
     show_default=True,
     help="Folder for report.md, claims.json, figures/ and tables/.",
 )
-def build(runs: Path, measurements: Path, out: Path) -> None:
+@click.option("--check", is_flag=True, help="Write nothing; fail if report or tables are stale.")
+def build(runs: Path, measurements: Path, out: Path, check: bool) -> None:
     """Draw all figures, make all tables and judge every claim; the same runs, the same bytes."""
     from cbo_suite.cli.tables import print_table
-    from cbo_suite.paper.build import build, gather_evidence
+    from cbo_suite.paper.build import build, gather_evidence, stale_texts
     from cbo_suite.paper.report import summary, verdict_text
 
-    judgements = build(gather_evidence(runs, measurements), out)
+    evidence = gather_evidence(runs, measurements)
+    if check:
+        if stale := stale_texts(evidence, out):
+            raise click.ClickException("\n".join([*stale, "run `cbo paper build`"]))
+        click.echo(f"report and tables in {out} are what the records in {runs} give")
+        return
+    judgements = build(evidence, out)
     rows = [(str(j.claim.number), j.claim.title, verdict_text(j)) for j in judgements]
     print_table("Claims", ("", "claim", "verdict"), rows, right=(0,), names=(1,))
     click.echo(f"{len(judgements)} claims: {summary(judgements)}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cbo_suite.files import write_whole
+from cbo_suite.leaderboard import differences
 from cbo_suite.paper.claims import Judgement, judge
 from cbo_suite.paper.consistency import check_consistency
 from cbo_suite.paper.evidence import Evidence, read_runs
@@ -37,15 +39,30 @@ def build(evidence: Evidence, out: Path) -> list[Judgement]:
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    judgements, tables = judge(evidence), make_tables(evidence)
-    figures = make_figures(evidence)
+    judgements, figures = judge(evidence), make_figures(evidence)
     for id_, figure in figures.items():
         for suffix in (".pdf", ".png"):
             save(figure, out / "figures" / f"{id_}{suffix}")
-    for id_, table in tables.items():
-        write_whole(out / "tables" / f"{id_}.md", f"{table.title}\n\n{table.markdown()}".encode())
-        write_whole(out / "tables" / f"{id_}.tex", table.latex().encode())
-    report = write_report(evidence, judgements, tables, figures)
-    write_whole(out / "report.md", report.encode())
-    write_whole(out / "claims.json", encode_claims(judgements, list(figures)))
+    for name, data in _texts(evidence, judgements, list(figures)).items():
+        write_whole(out / name, data)
     return judgements
+
+
+def stale_texts(evidence: Evidence, out: Path) -> list[str]:
+    """Say which files but figures, which other machines may draw differently, are out of date."""
+    return differences(_texts(evidence, judge(evidence), list(make_figures(evidence))), out)
+
+
+def _texts(
+    evidence: Evidence, judgements: Sequence[Judgement], figures: Sequence[str]
+) -> dict[str, bytes]:
+    """Write report, claims and tables: name to content."""
+    tables = make_tables(evidence)
+    texts = {
+        "report.md": write_report(evidence, judgements, tables, figures).encode(),
+        "claims.json": encode_claims(judgements, figures),
+    }
+    for id_, table in tables.items():
+        texts[f"tables/{id_}.md"] = f"{table.title}\n\n{table.markdown()}".encode()
+        texts[f"tables/{id_}.tex"] = table.latex().encode()
+    return texts

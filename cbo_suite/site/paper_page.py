@@ -143,7 +143,8 @@ def put_beside(problem: ProblemBoard, published: PublishedProblem) -> list[Besid
         for name in ("best", "worst", "median"):
             value = None if mine is None else getattr(mine, name)
             ours = "NA" if value is None else number(sign * value, 5)
-            cells.append((number(getattr(row, name), 5), ours))
+            printed = getattr(row, name)
+            cells.append(("NA" if printed is None else str(printed), ours))
         theirs = "NA" if row.feasible is None else f"{row.feasible}/{row.runs}"
         cells.append((theirs, "no runs" if mine is None else f"{mine.feasible_runs}/{mine.runs}"))
         found.append(Beside(row.method, row.note, cells))

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from cbo_suite.campaign import run_tasks
 from cbo_suite.cli import main
 from cbo_suite.files import write_whole
-from cbo_suite.paper.build import build
+from cbo_suite.paper.build import build, stale_texts
 from cbo_suite.paper.claims import judge
 from cbo_suite.paper.evidence import Evidence, read_runs
 from cbo_suite.paper.experiments import KEANE, MOPTA08, PERTURBATIONS, ROVER
@@ -50,6 +50,10 @@ def test_two_builds_are_equal_to_the_byte(tmp_path: Path) -> None:
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == []
+    assert stale_texts(evidence, tmp_path / "one") == []
+    (tmp_path / "one" / "report.md").write_bytes(one["report.md"].replace(b"holds", b"hold", 1))
+    [stale] = stale_texts(evidence, tmp_path / "one")
+    assert "report.md is not what the records give" in stale
     assert {"report.md", "claims.json", "figures/rover.pdf", "figures/rover.png"} <= one.keys()
     assert {"tables/restarts.tex", "tables/batch-gp.md", "tables/feasibility.md"} <= one.keys()
     assert b"/CIDFontType2" in one["figures/perturbation.pdf"]

@@ -75,6 +75,6 @@ def test_the_site_puts_it_beside_the_paper(record: Record, tmp_path: Path) -> No
         f"problem/{MOPTA08}.html"
     ].decode()
     assert "In the paper" in page
-    assert "238.80" in page
+    assert "238.8" in page
     assert "11/30" in page
     assert "221.0700227" in page

@@ -78,10 +78,10 @@ def test_problem_pages_show_the_paper_s_numbers(small_board: Board, tmp_path: Pa
     pages = build(small_board, paper=tmp_path)
     lunar = text_of(pages[f"problem/{LUNAR}.html"])
     assert "(Section 4.4, Table 1)" in lunar
-    assert "scbo 316.20 300.00 295.20 300.00 311.80 300.00 26/30 2/2" in lunar
+    assert "scbo 316.2 300.00 295.2 300.00 311.8 300.00 26/30 2/2" in lunar
     assert "random-search NA NA NA NA NA NA 0/30 no runs" in lunar
     mopta08 = text_of(pages[f"problem/{MOPTA08}.html"])
-    assert "scbo 236.70 234.50 NA 234.50 NA 234.50 30/30 2/2" in mopta08
+    assert "scbo 236.7 234.50 NA 234.50 NA 234.50 30/30 2/2" in mopta08
     assert "cei no feasible point below 300" in mopta08
     assert "In the paper" not in text_of(pages["problem/toy-2d-v1.html"])
 
