@@ -43,9 +43,11 @@ def describe_versions(factory: Callable[..., object] | None = None) -> dict[str,
 
 @cache
 def describe_machine() -> dict[str, str]:
-    """Describe the machine: system, architecture, processor and number of cores in reach."""
+    """Describe the machine: system, its C library, architecture, processor and cores in reach."""
     return {
         "system": platform.system(),
+        # Flights of the lunar lander depend on its sines.
+        "libc": " ".join(platform.libc_ver()).strip() or "unknown",
         "architecture": platform.machine(),
         "processor": _processor(),
         "cores": str(cores()),
