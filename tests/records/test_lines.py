@@ -81,7 +81,7 @@ def test_a_record_holds_what_the_run_found(record: Record, run: Run) -> None:
     assert record.seconds_processor is not None
     assert record.lacks == []
     assert {"cbo-suite", "python", "numpy"} <= record.versions.keys()
-    assert {"system", "architecture", "processor", "cores"} == record.machine.keys()
+    assert {"system", "libc", "architecture", "processor", "cores"} == record.machine.keys()
 
 
 def test_reading_and_writing_are_inverse(record: Record, tmp_path: Path) -> None:
