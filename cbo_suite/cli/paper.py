@@ -41,6 +41,7 @@ _PLAIN: dict[str, Any] = {
     "processes": None,
     "evaluation_timeout": None,
     "real_time": False,
+    "device": None,
 }
 
 
