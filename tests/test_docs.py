@@ -110,3 +110,12 @@ def test_every_optimizer_has_a_method_card() -> None:
     card = Library({}, ROOT / "docs").optimizer
     known = sorted({*OPTIMIZERS, *published})
     assert [id_ for id_ in known if "Method card" not in card(id_)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_paths_of_code_exist(page: Path) -> None:
+    """Files and folders of the repository that a page names are there."""
+    named = re.findall(
+        r"`((?:cbo_suite|optimizers|problems|tests)/[\w./-]*)`", page.read_text("utf-8")
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
