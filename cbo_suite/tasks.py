@@ -125,6 +125,23 @@ _PAPER = Suite(
     range(30),
 )
 
+_G_PROBLEMS = (
+    "g01-13d-v1",
+    "g02-20d-v1",
+    "g04-5d-v1",
+    "g06-2d-v1",
+    "g07-10d-v1",
+    "g08-2d-v1",
+    "g09-7d-v1",
+    "g10-8d-v1",
+    "g12-3d-v1",
+    "g16-5d-v1",
+    "g18-9d-v1",
+    "g19-15d-v1",
+    "g24-2d-v1",
+)
+_SEQUENTIAL = ("random-search", "cobyla", "cma-es-violation", "cei", "scbo")
+
 SUITES: dict[str, Suite] = {
     "quick": Suite(
         "the six small problems, a few minutes on two cores",
@@ -141,6 +158,11 @@ SUITES: dict[str, Suite] = {
         _LARGEST,
         range(5),
         "the paper's suite at 5 replications, without the three largest problems",
+    ),
+    "g-problems": Suite(
+        "the G problems of CEC 2006, one point at a time, 10 replications",
+        [Block(_G_PROBLEMS, _SEQUENTIAL)],
+        range(10),
     ),
 }
 

@@ -4,12 +4,25 @@ This table is all that listing needs: it imports none of the problems. A row nev
 published; a change of any value, bound, constant or protocol is a new version in a new row.
 
 The protocols (budget, batch size, points of the initial design) are those of the SCBO paper
-(Eriksson and Poloczek, 2021); where its text gives none the comment says so.
+(Eriksson and Poloczek, 2021); where its text gives none the comment says so. Those of the G
+problems and of what follows them are ours.
 """
 
 from __future__ import annotations
 
 from cbo_suite.protocols import ProblemEntry, RunProtocol
+
+
+def _sequential(dim: int) -> RunProtocol:
+    """The protocol of problems from elsewhere: as many evaluations as a model-based run affords."""
+    return RunProtocol(100 if dim <= 10 else 200, 1, max(10, 2 * dim))
+
+
+def _g_problem(name: str, dim: int, num_constraints: int, title: str) -> ProblemEntry:
+    """Write the row of a G problem."""
+    target = f"cbo_suite.problems.g_problems{'.large' if name in ('G16', 'G19') else ''}:{name}"
+    return ProblemEntry(target, dim, num_constraints, title, _sequential(dim))
+
 
 PROBLEMS: dict[str, ProblemEntry] = {
     "tension-string-3d-v1": ProblemEntry(
@@ -135,4 +148,17 @@ PROBLEMS: dict[str, ProblemEntry] = {
         # Not in the paper: as its vehicle problem.
         RunProtocol(2000, 10, 130),
     ),
+    "g01-13d-v1": _g_problem("G01", 13, 9, "G01: quadratic, linear constraints"),
+    "g02-20d-v1": _g_problem("G02", 20, 2, "G02: Keane bump"),
+    "g04-5d-v1": _g_problem("G04", 5, 6, "G04: Himmelblau's quadratic problem"),
+    "g06-2d-v1": _g_problem("G06", 2, 2, "G06: cubic on a sliver between two circles"),
+    "g07-10d-v1": _g_problem("G07", 10, 8, "G07: quadratic, quadratic constraints"),
+    "g08-2d-v1": _g_problem("G08", 2, 2, "G08: waves with an inner optimum"),
+    "g09-7d-v1": _g_problem("G09", 7, 4, "G09: polynomial of the sixth degree"),
+    "g10-8d-v1": _g_problem("G10", 8, 6, "G10: heat exchanger"),
+    "g12-3d-v1": _g_problem("G12", 3, 1, "G12: quadratic on 729 balls"),
+    "g16-5d-v1": _g_problem("G16", 5, 38, "G16: chemical plant"),
+    "g18-9d-v1": _g_problem("G18", 9, 13, "G18: largest hexagon of unit diameter"),
+    "g19-15d-v1": _g_problem("G19", 15, 5, "G19: cubic programme"),
+    "g24-2d-v1": _g_problem("G24", 2, 2, "G24: linear on two pieces"),
 }

@@ -16,7 +16,7 @@ from cbo_suite.tasks import SUITES, Task, change_task, get_suite, make_tasks, sh
 
 def test_every_suite_names_what_exists() -> None:
     """Every suite gives tasks of registered ids."""
-    assert list(SUITES) == ["quick", "paper", "paper-small"]
+    assert list(SUITES) == ["quick", "paper", "paper-small", "g-problems"]
     for suite in SUITES.values():
         tasks = suite.tasks()
         assert len({task.name for task in tasks}) == len(tasks) > 0

@@ -4,8 +4,9 @@ Run from the root of the repository, a second:
 
     python -m tests.golden.derive_problem_values
 
-Points are drawn with a fixed seed, evaluated in `tests.golden.high_precision` and rounded to
-double precision. Entries of problems that are not analytic stay as they are.
+Points are drawn with a fixed seed, evaluated in `tests.golden.high_precision` or
+`tests.golden.g_formulas` and rounded to double precision. Entries of problems that are not
+analytic stay as they are.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from pathlib import Path
 import numpy as np
 from mpmath import mpf
 
+from tests.golden.g_formulas import G_REFERENCES
 from tests.golden.high_precision import REFERENCES, Reference
 
 TARGET = Path(__file__).with_name("problems.json")
 POINTS = 8
 
 
-def draw(reference: Reference, seed: int) -> list[list[float]]:
+def draw(reference: Reference, seed: int, count: int = POINTS) -> list[list[float]]:
     """Draw points in the box with eight digits, which any reader can copy without loss."""
     lower, upper = np.array(reference.lower), np.array(reference.upper)
-    unit = np.random.default_rng(seed).random((POINTS, lower.size))
+    unit = np.random.default_rng(seed).random((count, lower.size))
     points = np.round(lower + unit * (upper - lower), 8)
     drawn: list[list[float]] = np.clip(points, lower, upper).tolist()
     return drawn
@@ -44,7 +46,7 @@ def evaluate(reference: Reference, x: list[float]) -> dict[str, object]:
 def main() -> None:
     """Replace the entries of the analytic problems."""
     golden = json.loads(TARGET.read_text(encoding="utf-8")) if TARGET.exists() else {}
-    for seed, (problem_id, reference) in enumerate(REFERENCES.items()):
+    for seed, (problem_id, reference) in enumerate((REFERENCES | G_REFERENCES).items()):
         golden[problem_id] = [evaluate(reference, x) for x in draw(reference, seed)]
     TARGET.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
 
