@@ -16,6 +16,7 @@ import numpy as np
 
 from cbo_suite.errors import MissingExtra
 from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation
+from cbo_suite.scoring.references import load_references
 
 if TYPE_CHECKING:
     import optuna
@@ -29,12 +30,14 @@ class ScipyProblem(NamedTuple):
     """A problem for `scipy.optimize`.
 
     Attributes:
-        fun: The objective of one point of shape `(d,)`.
+        fun: The objective of one point of shape `(d,)`, a number, or of points of shape `(d, n)`,
+            an array of shape `(n,)`.
         bounds: The box.
-        constraints: One `NonlinearConstraint` with all constraints, none if there are none.
+        constraints: One `NonlinearConstraint` with all constraints, none if there are none; its
+            function takes the same and gives arrays of shapes `(m,)` and `(m, n)`.
     """
 
-    fun: Callable[[Array], float]
+    fun: Callable[[Array], Any]
     bounds: Bounds
     constraints: tuple[NonlinearConstraint, ...]
 
@@ -43,7 +46,9 @@ def as_scipy(problem: ConstrainedProblem | str) -> ScipyProblem:
     """Return a problem for `scipy.optimize.minimize` and its relatives.
 
     Objective and constraints of a point share one evaluation. Some methods, COBYLA among them,
-    try points outside the bounds; these get the values of the nearest point of the box.
+    try points outside the bounds; these get the values of the nearest point of the box. What is
+    returned can be sent to other processes, if the problem can, as `differential_evolution` does
+    with `workers`; it also serves `vectorized=True`.
 
     Args:
         problem: A problem or its id.
@@ -57,36 +62,49 @@ def as_scipy(problem: ConstrainedProblem | str) -> ScipyProblem:
     problem = _resolve(problem)
     space = problem.space
     # Finite differences come back to the last d + 1 points for the constraints.
-    evaluate = _remember(problem, size=8 * (space.dim + 1))
-
-    def fun(x: Array) -> float:
-        return float(evaluate(x).objective[0])
-
-    def constraint(x: Array) -> Array:
-        values: Array = evaluate(x).constraints[0].copy()
-        return values
-
-    constraints = (NonlinearConstraint(constraint, -np.inf, 0.0),)
+    memory = _Memory(problem, size=8 * (space.dim + 1))
+    constraints = (NonlinearConstraint(memory.constraints, -np.inf, 0.0),)
     return ScipyProblem(
-        fun, Bounds(space.lower, space.upper), constraints if space.num_constraints else ()
+        memory.objective,
+        Bounds(space.lower, space.upper),
+        constraints if space.num_constraints else (),
     )
 
 
-def _remember(problem: ConstrainedProblem, size: int) -> Callable[[Array], Evaluation]:
-    """Evaluate one point `(d,)` at a time, moved into the box, and remember the latest `size`."""
-    known: OrderedDict[bytes, Evaluation] = OrderedDict()
+class _Memory:
+    """Evaluates what SciPy asks for, moved into the box, and remembers the latest results."""
 
-    def evaluate(x: Array) -> Evaluation:
-        point = np.clip(np.asarray(x, dtype=float), problem.space.lower, problem.space.upper)
-        key = point.tobytes()
-        if key not in known:
-            known[key] = problem.evaluate(point[None, :])
-            if len(known) > size:
-                known.popitem(last=False)
-        known.move_to_end(key)
-        return known[key]
+    def __init__(self, problem: ConstrainedProblem, size: int) -> None:
+        self._problem = problem
+        self._size = size
+        self._known: OrderedDict[bytes, Evaluation] = OrderedDict()
 
-    return evaluate
+    def objective(self, x: Array) -> float | Array:
+        """The objective of a point `(d,)`, or those of points `(d, n)`, shape `(n,)`."""
+        values = self._evaluate(x).objective
+        return float(values[0]) if np.ndim(x) == 1 else values.copy()
+
+    def constraints(self, x: Array) -> Array:
+        """The constraints of a point `(d,)`, shape `(m,)`, or of points `(d, n)`, `(m, n)`."""
+        values = self._evaluate(x).constraints
+        return values[0].copy() if np.ndim(x) == 1 else values.T.copy()
+
+    def _evaluate(self, x: Array) -> Evaluation:
+        """Evaluate a point `(d,)` or points `(d, n)`, or recall them."""
+        lower, upper = self._problem.space.lower, self._problem.space.upper
+        points = np.ascontiguousarray(np.atleast_2d(np.asarray(x, dtype=float).T))
+        points = np.clip(points, lower, upper)
+        key = points.tobytes()
+        if key not in self._known:
+            self._known[key] = self._problem.evaluate(points)
+            if len(self._known) > self._size:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return self._known[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what is remembered at home."""
+        return vars(self) | {"_known": OrderedDict()}
 
 
 def as_botorch(
@@ -96,7 +114,8 @@ def as_botorch(
 
     `evaluate_slack` has BoTorch's sign: a slack of at least zero is feasible. Points are tensors
     of shape `(..., d)` in the units of the problem; values carry no gradient. Objective and slack
-    of the same points share one evaluation.
+    of the same points share one evaluation. `worst_feasible_value` is that of the reference values
+    of the suite.
 
     Args:
         problem: A problem or its id.
@@ -112,6 +131,7 @@ def as_botorch(
     source = _resolve(problem)
     space = source.space
     best = getattr(source, "best_known", None)
+    reference = load_references().get(source.id)
 
     class BotorchProblem(ConstrainedSyntheticTestFunction):  # type: ignore[misc]
         """A problem of cbo-suite in the form of BoTorch."""
@@ -121,6 +141,7 @@ def as_botorch(
         continuous_inds = list(range(space.dim))  # noqa: RUF012
         _bounds = list(zip(space.lower.tolist(), space.upper.tolist(), strict=True))  # noqa: RUF012
         _optimal_value = None if best is None else float(best.objective)
+        _worst_feasible_value = None if reference is None else reference.worst
         _optimizers = None if best is None else [tuple(np.asarray(best.x).tolist())]
 
         def __init__(self) -> None:
