@@ -161,4 +161,11 @@ PROBLEMS: dict[str, ProblemEntry] = {
     "g18-9d-v1": _g_problem("G18", 9, 13, "G18: largest hexagon of unit diameter"),
     "g19-15d-v1": _g_problem("G19", 15, 5, "G19: cubic programme"),
     "g24-2d-v1": _g_problem("G24", 2, 2, "G24: linear on two pieces"),
+    "failing-g19-15d-v1": ProblemEntry(
+        "cbo_suite.problems.failing:FailingG19",
+        15,
+        5,
+        "G19 with a hidden constraint: 42 % of the box fail",
+        _sequential(15),
+    ),
 }

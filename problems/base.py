@@ -28,6 +28,8 @@ class Problem(ABC):
     cheap: ClassVar[bool] = True
     # By which part of its size a value may differ between processors: 450 units in the last place.
     rounding: ClassVar[float] = 1e-13
+    # Whether some points have no value, so that a failure or NaN there is no mistake.
+    may_fail: ClassVar[bool] = False
 
     def evaluate(self, x: ArrayLike) -> Evaluation:
         """Evaluate points of shape `(n, d)` inside the box.

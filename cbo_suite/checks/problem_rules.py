@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cbo_suite.checks.rules import Rule, RuleSkipped, copied, require_float64, same
-from cbo_suite.errors import ConformanceError, EvaluationFailed, describe
+from cbo_suite.errors import ConformanceError, EvaluationFailed, PartialEvaluation, describe
 from cbo_suite.protocols import Array, Evaluation, Space
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-v[0-9]+")
@@ -42,8 +43,8 @@ class ProblemSubject:
         return copied(self.evaluate(self.points))
 
     def evaluate(self, x: Array) -> Evaluation:
-        """Evaluate a copy of points `(n, d)` and refuse a malformed answer."""
-        answer = self.problem.evaluate(x.copy())
+        """Evaluate points `(n, d)` and refuse a malformed answer; what fails has NaN for values."""
+        answer = self.answer(x)
         if not isinstance(answer, Evaluation):
             raise ConformanceError(
                 f"evaluate returned {type(answer).__name__}: "
@@ -53,6 +54,29 @@ class ProblemSubject:
         require_float64(answer.objective, f"the objective of {n} points", (n,))
         require_float64(answer.constraints, f"the constraints of {n} points", (n, m))
         return answer
+
+    def answer(self, x: Array) -> Any:
+        """Return what the problem makes of a copy of points `(n, d)`, of whatever layout.
+
+        Where a problem declares `may_fail = True`, a point that cannot be evaluated has NaN.
+        """
+        try:
+            return self.problem.evaluate(x.copy(order="K"))
+        except EvaluationFailed as error:
+            if not self.may_fail:
+                raise
+            if isinstance(error, PartialEvaluation):
+                return error.evaluation
+            if len(x) != 1:
+                rows = [self.answer(row[None]) for row in x]
+                return Evaluation(*(np.concatenate(part) for part in zip(*rows, strict=True)))
+            nothing = np.full((1, self.space.num_constraints), np.nan)
+            return Evaluation(np.full(1, np.nan), nothing)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the problem declares that some points have no value."""
+        return bool(getattr(self.problem, "may_fail", False))
 
 
 def _id(subject: ProblemSubject) -> None:
@@ -98,6 +122,8 @@ def _corners(subject: ProblemSubject) -> None:
     corners = np.array([lower, upper, np.where(even, lower, upper), np.where(even, upper, lower)])
     try:
         values = subject.evaluate(corners)
+        if subject.may_fail and not np.isfinite(values.objective).all():
+            raise RuleSkipped("the problem declares may_fail = True, and fails there")
     except EvaluationFailed as error:
         # This is how a problem says that a simulation has no answer at a point.
         raise RuleSkipped(f"the problem cannot be evaluated there: {error}") from error
@@ -159,7 +185,7 @@ def _layout(subject: ProblemSubject) -> None:
     """The layout of the points in memory makes no difference."""
     _require_deterministic(subject)
     _require_same(
-        subject.problem.evaluate(np.asfortranarray(subject.points)),
+        subject.answer(np.asfortranarray(subject.points)),
         subject.values,
         "storing the points column by column",
         "start with `x = np.ascontiguousarray(x)`, for sums round differently by columns",
@@ -179,7 +205,8 @@ def _require_same(got: Evaluation, expected: Evaluation, what: str, advice: str)
 def _input_untouched(subject: ProblemSubject) -> None:
     """Evaluating does not modify the points."""
     x = subject.points.copy()
-    subject.problem.evaluate(x)
+    with suppress(EvaluationFailed):
+        subject.problem.evaluate(x)
     if not np.array_equal(x, subject.points):
         raise ConformanceError(
             "evaluate modified the array it was given: work on a copy, "

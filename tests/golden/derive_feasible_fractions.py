@@ -24,6 +24,7 @@ from importlib import import_module
 import numpy as np
 from scipy.special import gammaincc
 
+from cbo_suite.errors import PartialEvaluation
 from cbo_suite.problems import PROBLEMS
 
 SAMPLES = 40_000_000
@@ -47,6 +48,7 @@ SAMPLED = (
     "g18-9d-v1",
     "g19-15d-v1",
     "g24-2d-v1",
+    "failing-g19-15d-v1",
 )
 # Boxes that hold the feasible set: variable, counted from 1, to its bounds.
 BOXES: dict[str, dict[int, tuple[float, float]]] = {
@@ -81,7 +83,11 @@ def sample(problem_id: str) -> tuple[float, float]:
     feasible = 0
     for _ in range(SAMPLES // BATCH):
         x = np.clip(lower + (upper - lower) * generator.random((BATCH, lower.size)), lower, upper)
-        feasible += int(np.sum(problem.evaluate(x).feasible))
+        try:
+            evaluation = problem.evaluate(x)
+        except PartialEvaluation as partial:
+            evaluation = partial.evaluation
+        feasible += int(np.sum(evaluation.feasible))
     share = feasible / SAMPLES
     return volume * share, volume * math.sqrt(share * (1 - share) / SAMPLES)
 

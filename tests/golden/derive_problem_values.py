@@ -12,6 +12,7 @@ analytic stay as they are.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from tests.golden.high_precision import REFERENCES, Reference
 
 TARGET = Path(__file__).with_name("problems.json")
 POINTS = 8
+
+
+FAILING = "failing-g19-15d-v1"
 
 
 def draw(reference: Reference, seed: int, count: int = POINTS) -> list[list[float]]:
@@ -48,6 +52,10 @@ def main() -> None:
     golden = json.loads(TARGET.read_text(encoding="utf-8")) if TARGET.exists() else {}
     for seed, (problem_id, reference) in enumerate((REFERENCES | G_REFERENCES).items()):
         golden[problem_id] = [evaluate(reference, x) for x in draw(reference, seed)]
+    # Points that do not fail have the values of g19.
+    reference = G_REFERENCES["g19-15d-v1"]
+    drawn = [x for x in draw(reference, 100, 4 * POINTS) if math.hypot(x[2] - 7, x[5] - 7) >= 4]
+    golden[FAILING] = [evaluate(reference, x) for x in drawn[:POINTS]]
     TARGET.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
 
 

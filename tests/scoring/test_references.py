@@ -11,6 +11,7 @@ from scipy.stats import qmc
 
 import cbo_suite as cbo
 from cbo_suite.errors import MissingExecutable, MissingExtra
+from cbo_suite.harness.evaluate import evaluate_points
 from cbo_suite.problems import PROBLEMS
 from cbo_suite.protocols import Array, ConstrainedProblem
 from cbo_suite.registry import protocol_of
@@ -79,7 +80,7 @@ def test_no_feasible_sample_lies_outside(problem_id: str) -> None:
     # Large problems are slow to evaluate.
     n = 2**12 if problem.space.dim < 60 else 2**9
     points = samples(problem, np.array([reference.best_x, reference.worst_x]), n)
-    evaluation = problem.evaluate(points)
+    evaluation = evaluate_points(problem, points).evaluation
     values = evaluation.objective[evaluation.feasible]
     assert len(values)
     # The rover's objective has steps, on which no search ends at the very edge.
