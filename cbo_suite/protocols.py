@@ -8,7 +8,8 @@ are always float64 arrays of shape `(n, d)`. One-letter names follow the mathema
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -249,6 +250,47 @@ class ProblemEntry(NamedTuple):
     extra: str = ""
     options: Mapping[str, Any] = {}
     seconds: float = 1e-4
+
+
+class FamilyEntry(NamedTuple):
+    """A row of the table of families: problems that are made on demand, too many to list.
+
+    Attributes:
+        pattern: Their ids, with the names of the parameters in braces.
+        parameters: What values each parameter, a whole number, may have.
+        title: One line that says what they are.
+        sizes: Numbers of variables and of constraints, in words.
+        row: The parameters to the row of a problem, as the table of problems would have it.
+    """
+
+    pattern: str
+    parameters: Mapping[str, Sequence[int]]
+    title: str
+    sizes: tuple[str, str]
+    row: Callable[..., ProblemEntry]
+
+    @property
+    def shown_id(self) -> str:
+        """The ids of its problems, as people read them: parameters in angle brackets."""
+        return self.pattern.replace("{", "<").replace("}", ">")
+
+    @property
+    def values(self) -> str:
+        """Which values the parameters have, in words."""
+        words = []
+        for name, numbers in self.parameters.items():
+            ends = f"{numbers[0]} to {numbers[-1]}"
+            words.append(f"{name} {ends if isinstance(numbers, range) else str([*numbers])[1:-1]}")
+        return "; ".join(words)
+
+    def find(self, id: str) -> ProblemEntry | None:
+        """Return the row of one of its problems by the full id, None if it has none of this id."""
+        parts = re.split(r"\{(\w+)\}", self.pattern)
+        groups = [f"(?P<{p}>0|[1-9][0-9]*)" if i % 2 else re.escape(p) for i, p in enumerate(parts)]
+        match = re.fullmatch("".join(groups), id)
+        values = {name: int(text) for name, text in match.groupdict().items()} if match else {}
+        known = match and all(value in self.parameters[name] for name, value in values.items())
+        return self.row(**values) if known else None
 
 
 class OptimizerEntry(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from cbo_suite.errors import CboError, DuplicateId, InvalidTask, MissingExtra, UnknownId, describe
 from cbo_suite.optimizers import OPTIMIZERS
-from cbo_suite.problems import PROBLEMS
+from cbo_suite.problems import FAMILIES, PROBLEMS
 from cbo_suite.protocols import (
     DEFAULT_PROTOCOL,
     ConstrainedProblem,
@@ -60,6 +60,26 @@ class ProblemInfo(NamedTuple):
     seconds: float | None = None
 
 
+class FamilyInfo(NamedTuple):
+    """What is known of a family, whose problems are made on demand.
+
+    Attributes:
+        id: The ids of its problems, the names of the parameters in angle brackets.
+        dim: Numbers of variables, in words.
+        num_constraints: Numbers of constraints, in words.
+        title: What they are, and which values the parameters have.
+        extra: The optional extra it needs, "" for none.
+        package: The distribution that registers it.
+    """
+
+    id: str
+    dim: str
+    num_constraints: str
+    title: str
+    extra: str
+    package: str
+
+
 class OptimizerInfo(NamedTuple):
     """What is known of a registered optimizer without importing it.
 
@@ -97,13 +117,28 @@ class _Row(NamedTuple):
 
 
 def list_problems() -> list[ProblemInfo]:
-    """List every registered problem, ours first, without importing any."""
+    """List every registered problem, ours first, without importing any; families stand apart."""
+    return [_problem_info(id_, row) for id_, row in _problems().items()]
+
+
+def list_families() -> list[FamilyInfo]:
+    """List the families, whose problems `make_problem` makes on demand."""
     return [
-        ProblemInfo(
-            id_, row.dim, row.num_constraints, row.title, row.extra, row.package, row.seconds
+        FamilyInfo(
+            family.shown_id,
+            *family.sizes,
+            f"{family.title}: {family.values}",
+            family.row(**{name: values[0] for name, values in family.parameters.items()}).extra,
+            OWN_PACKAGE,
         )
-        for id_, row in _problems().items()
+        for family in FAMILIES
     ]
+
+
+def problem_info(id: str) -> ProblemInfo | None:
+    """Return what is known of a problem by its full id, None if there is none of this id."""
+    row = _problem_row(id)
+    return None if row is None else _problem_info(id, row)
 
 
 def list_optimizers() -> list[OptimizerInfo]:
@@ -155,9 +190,9 @@ def make_problem(id: str, **options: Any) -> ConstrainedProblem:
         UnknownId: No such problem; the message suggests near ones.
         MissingExtra: It needs a library that is not installed.
     """
-    rows = _problems()
     id_ = resolve_problem_id(id)
-    return cast(ConstrainedProblem, _load(id_, rows[id_])(**{**rows[id_].options, **options}))
+    row = _known_row(id_)
+    return cast(ConstrainedProblem, _load(id_, row)(**{**row.options, **options}))
 
 
 def make_optimizer(
@@ -217,12 +252,13 @@ def resolve_problem_id(id: str) -> str:
     Raises:
         UnknownId: No such problem; the message suggests near ones.
     """
-    rows = _problems()
-    if id in rows:
+    if _problem_row(id) is not None:
         return id
-    versions = [name for name in rows if re.fullmatch(re.escape(id) + r"-v[0-9]+", name)]
+    versions = [name for name in _problems() if re.fullmatch(re.escape(id) + r"-v[0-9]+", name)]
+    newest = (f"{id}-v{family.pattern.rpartition('-v')[2]}" for family in FAMILIES)
+    versions += [name for name in newest if _problem_row(name) is not None]
     if not versions:
-        raise UnknownId(_unknown("problem", id, rows))
+        raise UnknownId(_unknown_problem(id))
     return max(versions, key=lambda name: int(name.rpartition("-v")[2]))
 
 
@@ -240,14 +276,12 @@ def protocol_of(problem: str | ConstrainedProblem) -> RunProtocol:
         InvalidTask: What is declared is no protocol.
     """
     id_ = problem if isinstance(problem, str) else problem.id
-    row = _problems().get(id_)
+    row = _problem_row(id_)
     if row is not None and row.protocol is not None:
         return row.protocol
     source: object = problem
     if isinstance(problem, str):
-        if row is None:
-            raise UnknownId(_unknown("problem", id_, _problems()))
-        source = _load(id_, row)
+        source = _load(id_, _known_row(id_))
         if not hasattr(source, "protocol"):
             source = make_problem(id_)
     declared = getattr(source, "protocol", DEFAULT_PROTOCOL)
@@ -265,12 +299,46 @@ def package_folder(problem_id: str) -> Path | None:
     The problem itself is not imported. None for a module that stands in no package, whose folder
     belongs to others too.
     """
-    module = _problems()[problem_id].target.partition(":")[0]
+    module = _known_row(problem_id).target.partition(":")[0]
     spec = find_spec(module)
     if spec is not None and not spec.submodule_search_locations:
         spec = find_spec(spec.parent) if spec.parent else None
     places = list((spec and spec.submodule_search_locations) or ())
     return Path(places[0]) if places else None
+
+
+def _problem_row(id: str) -> _Row | None:
+    """Return the row of a problem or of a member of a family, None if there is none."""
+    row = _problems().get(id)
+    found = None if row else next(filter(None, (family.find(id) for family in FAMILIES)), None)
+    return row if found is None else _Row(package=OWN_PACKAGE, **found._asdict())
+
+
+def _known_row(id: str) -> _Row:
+    """Return the row of a problem or of a member of a family.
+
+    Raises:
+        UnknownId: There is none; the message suggests near ones.
+    """
+    row = _problem_row(id)
+    if row is None:
+        raise UnknownId(_unknown_problem(id))
+    return row
+
+
+def _problem_info(id: str, row: _Row) -> ProblemInfo:
+    """Say what a row tells."""
+    return ProblemInfo(
+        id, row.dim, row.num_constraints, row.title, row.extra, row.package, row.seconds
+    )
+
+
+def _unknown_problem(id: str) -> str:
+    """Say that no problem has this id, and what may have been meant."""
+    for family in FAMILIES:
+        if id.startswith(family.pattern.partition("{")[0]):
+            return f"unknown problem {id!r}: ids are {family.shown_id} with {family.values}"
+    return _unknown("problem", id, _problems())
 
 
 def _unknown(kind: str, id: str, known: Iterable[str]) -> str:

@@ -140,6 +140,9 @@ _G_PROBLEMS = (
     "g19-15d-v1",
     "g24-2d-v1",
 )
+_BBOB_CONSTRAINED = [
+    f"bbob-constrained-f{k}-{d}d-i1-v1" for d in (10, 20, 40) for k in range(1, 55)
+]
 _SEQUENTIAL = ("random-search", "cobyla", "cma-es-violation", "cei", "scbo")
 
 SUITES: dict[str, Suite] = {
@@ -162,6 +165,11 @@ SUITES: dict[str, Suite] = {
     "g-problems": Suite(
         "the G problems of CEC 2006, one point at a time, 10 replications",
         [Block(_G_PROBLEMS, _SEQUENTIAL)],
+        range(10),
+    ),
+    "bbob-constrained": Suite(
+        "COCO's 54 constrained functions in 10, 20 and 40 dimensions, 10 replications: days",
+        [Block(_BBOB_CONSTRAINED, _SEQUENTIAL)],
         range(10),
     ),
 }

@@ -10,7 +10,7 @@ problems and of what follows them are ours.
 
 from __future__ import annotations
 
-from cbo_suite.protocols import ProblemEntry, RunProtocol
+from cbo_suite.protocols import FamilyEntry, ProblemEntry, RunProtocol
 
 
 def _sequential(dim: int) -> RunProtocol:
@@ -22,6 +22,21 @@ def _g_problem(name: str, dim: int, num_constraints: int, title: str) -> Problem
     """Write the row of a G problem."""
     target = f"cbo_suite.problems.g_problems{'.large' if name in ('G16', 'G19') else ''}:{name}"
     return ProblemEntry(target, dim, num_constraints, title, _sequential(dim))
+
+
+def _bbob_constrained(k: int, d: int, j: int) -> ProblemEntry:
+    """Write the row of COCO's constrained function k in d variables, instance j."""
+    sizes = (1, 3, 9, 9 + 3 * d // 4, 9 + 3 * d // 2, 9 + 9 * d // 2)
+    return ProblemEntry(
+        "cbo_suite.problems.bbob_constrained:BbobConstrained",
+        d,
+        sizes[(k - 1) % 6],
+        f"COCO's constrained function {k}, instance {j}",
+        _sequential(d),
+        extra="coco",
+        options={"function": k, "dim": d, "instance": j},
+        seconds=2e-5 * d,
+    )
 
 
 PROBLEMS: dict[str, ProblemEntry] = {
@@ -169,3 +184,13 @@ PROBLEMS: dict[str, ProblemEntry] = {
         _sequential(15),
     ),
 }
+
+FAMILIES: tuple[FamilyEntry, ...] = (
+    FamilyEntry(
+        "bbob-constrained-f{k}-{d}d-i{j}-v1",
+        {"k": range(1, 55), "d": (2, 3, 5, 10, 20, 40), "j": range(1, 16)},
+        "COCO's constrained functions",
+        ("2 to 40", "1 to 189"),
+        _bbob_constrained,
+    ),
+)

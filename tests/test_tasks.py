@@ -9,18 +9,17 @@ from hypothesis import strategies as st
 from cbo_suite.campaign.durations import Estimator
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.optimizers import OPTIMIZERS
-from cbo_suite.problems import PROBLEMS
-from cbo_suite.registry import protocol_of
+from cbo_suite.registry import problem_info, protocol_of
 from cbo_suite.tasks import SUITES, Task, change_task, get_suite, make_tasks, shard
 
 
 def test_every_suite_names_what_exists() -> None:
     """Every suite gives tasks of registered ids."""
-    assert list(SUITES) == ["quick", "paper", "paper-small", "g-problems"]
+    assert list(SUITES) == ["quick", "paper", "paper-small", "g-problems", "bbob-constrained"]
     for suite in SUITES.values():
         tasks = suite.tasks()
         assert len({task.name for task in tasks}) == len(tasks) > 0
-        assert {task.problem for task in tasks} <= PROBLEMS.keys()
+        assert all(problem_info(task.problem) for task in tasks)
         assert {task.optimizer for task in tasks} <= OPTIMIZERS.keys()
 
 

@@ -12,7 +12,14 @@ from cbo_suite.errors import InvalidTask
 from cbo_suite.files import write_whole
 from cbo_suite.harness import run
 from cbo_suite.protocols import Array, BestKnown, ConstrainedProblem
-from cbo_suite.registry import OWN_PACKAGE, list_problems, make_problem, package_folder, protocol_of
+from cbo_suite.registry import (
+    OWN_PACKAGE,
+    list_problems,
+    make_problem,
+    package_folder,
+    problem_info,
+    protocol_of,
+)
 from cbo_suite.scoring.references import (
     REFERENCES,
     Reference,
@@ -59,7 +66,8 @@ def derive_reference(
     note("searching the worst feasible value")
     points = [best.x[None]] if known is None else [best.x[None], known]
     worst_x = search_extreme(problem, -1, effort, np.concatenate(points))
-    worst = float(problem.evaluate(worst_x[None]).objective[0])
+    # Adding zero turns -0 into 0.
+    worst = float(problem.evaluate(worst_x[None]).objective[0]) + 0.0
     note(f"worst {worst:.10g}; running random search with {len(SEEDS)} seeds")
     protocol = protocol_of(problem)
     finals = []
@@ -130,8 +138,8 @@ def references_file(problem_id: str) -> Path | None:
     The suite has one for all its problems; another package has `references.json` in its folder.
     None if the problem is a module that belongs to no package.
     """
-    (info,) = (info for info in list_problems() if info.id == problem_id)
-    if info.package == OWN_PACKAGE:
+    info = problem_info(problem_id)
+    if info is not None and info.package == OWN_PACKAGE:
         return suite_file()
     folder = package_folder(problem_id)
     return None if folder is None else folder / REFERENCES

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cbo_suite.registry import list_problems
+from cbo_suite.registry import problem_info
 from cbo_suite.tasks import Task
 
 # Seconds of one ask and tell with four constraints and few data, on one core of 2024; rounded
@@ -50,7 +50,6 @@ class Estimator:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self._problems = {problem.id: problem for problem in list_problems()}
 
     def learn(self, task: Task, seconds: float) -> None:
         """Take note of how long a run took."""
@@ -76,7 +75,7 @@ class Estimator:
         names = [name for name in _SECONDS_PER_CALL if f"{task.optimizer}-".startswith(f"{name}-")]
         name = max(names, key=len, default="")
         call = _SECONDS_PER_CALL.get(name, _UNKNOWN_OPTIMIZER)
-        problem = self._problems.get(task.problem)
+        problem = problem_info(task.problem)
         if name in _MODELS:
             functions = 1 + ((problem and problem.num_constraints) or 0)
             call *= functions / 5 * (1 + task.budget / 400)
