@@ -1,7 +1,7 @@
 """Figures for papers: the course of the runs, mean and one standard error at every evaluation.
 
-One panel per problem; an optimizer has the same colour, marker and dash in all of them. Needs
-matplotlib, which is imported when a figure is drawn.
+One panel per problem, or one for a whole suite; an optimizer has the same colour, marker and dash
+in all of them. Needs matplotlib, which is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from cbo_suite.errors import MissingExtra, RecordError
 from cbo_suite.protocols import Array
 from cbo_suite.records import Record
+from cbo_suite.scoring.aggregate import Aggregate
 from cbo_suite.scoring.references import Reference, load_references
 from cbo_suite.scoring.runs import best_so_far, default_value, mean_and_error, paper_curve, regret
 
@@ -194,11 +196,7 @@ def draw(
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtra.of("a figure", error.name, "plots") from error
+    rc_context, Figure = _matplotlib()
     columns = 2 if len(panels) == 4 else min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     curves = [panel for panel in panels if isinstance(panel, Panel)]
@@ -231,6 +229,54 @@ def draw(
         shown = [id_ for id_ in called if id_ in styles and _is_shown(id_, highlight)]
         _add_legend(figure, [_entry(called[id_], styles[id_]) for id_ in shown])
     return figure
+
+
+def draw_aggregate(aggregate: Aggregate, highlight: Sequence[str] | None = None) -> Figure:
+    """Draw one panel over all problems: the share of targets over evaluations per variable.
+
+    Args:
+        aggregate: What is drawn.
+        highlight: Optimizers to draw in colour, the others thin and grey; None for all.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    rc_context, Figure = _matplotlib()
+    styles = _styles(list(aggregate.reached))
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(1.5 * _PANEL[0], 1.5 * _PANEL[1]), layout="constrained")
+        axes = figure.subplots()
+        for place, (name, share) in enumerate(aggregate.reached.items()):
+            look: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "zorder": 1}
+            if _is_shown(name, highlight):
+                step = max(1, len(share) // _MARKS)
+                start = int(step * (place + 0.5) / len(styles))
+                look = {**styles[name], "markevery": (start, step)}
+            axes.plot(aggregate.evaluations, share, drawstyle="steps-post", **look)
+        axes.set_xscale("log")
+        axes.set_ylim(0, 1)
+        axes.grid(axis="y", color="0.9", linewidth=0.5)
+        axes.set_axisbelow(True)
+        axes.set_title(f"{len(aggregate.problems)} problems")
+        axes.set_xlabel("evaluations / dimension")
+        axes.set_ylabel("share of targets reached")
+        shown = [name for name in sorted(aggregate.reached) if _is_shown(name, highlight)]
+        _add_legend(figure, [_entry(name, styles[name]) for name in shown])
+    return figure
+
+
+def _matplotlib() -> tuple[Callable[..., AbstractContextManager[None]], type[Figure]]:
+    """Import what figures are made of.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtra.of("a figure", error.name, "plots") from error
+    return rc_context, Figure
 
 
 def _add_legend(figure: Figure, handles: list[Line2D]) -> None:

@@ -59,6 +59,11 @@ class Suite(NamedTuple):
     blocks: Sequence[Block]
     seeds: Sequence[int]
 
+    @property
+    def problems(self) -> list[str]:
+        """Ids of its problems, each once."""
+        return list(dict.fromkeys(id_ for block in self.blocks for id_ in block.problems))
+
     def tasks(self) -> list[Task]:
         """Write out the tasks, each once: seeds outermost, so that replications finish whole."""
         tasks = [

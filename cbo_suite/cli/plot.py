@@ -12,6 +12,7 @@ from cbo_suite.cli.parameters import NAMES
 if TYPE_CHECKING:
     from cbo_suite.plots import Score
     from cbo_suite.records import Record
+    from cbo_suite.scoring.aggregate import Aggregate
 
 
 @click.command("plot")
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 @click.option("--problems", type=NAMES, help="Draw these problems.")
 @click.option("--optimizers", type=NAMES, help="Draw these optimizers.")
 @click.option("--highlight", type=NAMES, help="Draw these in colour, all others thin and grey.")
+@click.option("--suite", metavar="NAME", help="Draw the problems of this suite.")
+@click.option(
+    "--ecdf",
+    is_flag=True,
+    help="One panel over all problems, as COCO draws it: the share of all targets reached.",
+)
 @click.option("--log", is_flag=True, help="Logarithmic: the distance to the best known value.")
 def plot(
     sources: tuple[Path, ...],
@@ -47,6 +54,8 @@ def plot(
     problems: list[str] | None,
     optimizers: list[str] | None,
     highlight: list[str] | None,
+    suite: str | None,
+    ecdf: bool,
     log: bool,
 ) -> None:
     """Draw how runs converge: mean and one standard error, a panel per problem.
@@ -55,19 +64,50 @@ def plot(
     leaderboard/runs, the folder of a campaign, or that of a problem in either.
     """
     from cbo_suite.cli.references import gather_references
-    from cbo_suite.plots import draw, make_panels, save
+    from cbo_suite.plots import draw, draw_aggregate, make_panels, save
+    from cbo_suite.scoring.aggregate import aggregate, courses_of_records
+    from cbo_suite.tasks import get_suite
 
     records = _read(sources, problems, optimizers)
-    references = gather_references({record.task.problem for record in records}, [])
-    panels = make_panels(records, score, log, references)
-    drawn = {curve.optimizer for panel in panels for curve in panel.curves}
+    if suite is not None:
+        members = get_suite(suite).problems
+        records = [record for record in records if record.task.problem in members]
+        if not records:
+            raise click.ClickException(f"there are no records on problems of {suite} among these")
+    known = {record.task.optimizer for record in records}
     for name in highlight or []:
-        if name not in drawn:
+        if name not in known:
             raise click.ClickException(f"there are no records of {name} among these")
-    figure = draw(panels, score, log, highlight)
+    references = gather_references({record.task.problem for record in records}, [])
+    if ecdf:
+        together = aggregate(courses_of_records(records, references))
+        _report(together, {record.task.problem for record in records})
+        figure = draw_aggregate(together, highlight)
+    else:
+        figure = draw(make_panels(records, score, log, references), score, log, highlight)
     for path in out:
         save(figure, path)
         click.echo(f"wrote {path}")
+
+
+def _report(together: Aggregate, problems: set[str]) -> None:
+    """Say what is drawn and what is not.
+
+    Raises:
+        ClickException: There is nothing to draw.
+    """
+    unscored = sorted(problems.difference(together.problems))
+    if unscored:
+        click.echo(f"without reference values, so left out: {', '.join(unscored)}")
+    if together.partial:
+        click.echo(f"not run on all problems, so left out: {', '.join(together.partial)}")
+    if not together.reached:
+        raise click.ClickException(
+            "there is nothing to put together: no optimizer has records on all problems that have "
+            "reference values; name fewer with --problems"
+        )
+    for name, share in together.reached.items():
+        click.echo(f"{name}: {100 * share[-1]:.1f} % of the targets")
 
 
 def _read(

@@ -244,8 +244,8 @@ def outcome_ranks(finals: Array, violations: Array) -> Array:
 
 
 def family(problem_id: str) -> str:
-    """Name the family of a problem: its id without dimension, terrains, layout and version."""
-    return re.sub(r"(-m\d+)?(-\d+d)?(-alt)?-v\d+$", "", problem_id)
+    """Name the family of a problem: its id without function, sizes, instance and version."""
+    return re.sub(r"(-f\d+(?=-))?(-m\d+)?(-\d+d)?(-i\d+)?(-alt)?-v\d+$", "", problem_id)
 
 
 def summarize(record: Record, reference: Reference | None, grid: Sequence[int]) -> RunSummary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,29 @@ def test_save_makes_the_folder(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "figure.PNG"
     save(draw(make_panels([make([1.0, 2.0])])), path)
     assert path.read_bytes().startswith(PNG)
+
+
+def test_a_suite_is_drawn_in_one_panel(tmp_path: Path) -> None:
+    """The command says what it leaves out and where each ends; same records, same bytes."""
+    files = [tmp_path / name for name in ("a.png", "b.png", "c.pdf")]
+    outputs = [argument for path in files for argument in ("--out", str(path))]
+    names = "cobyla,random-search,scbo"
+    command = ["plot", str(RUNS), "--suite", "quick", "--ecdf", "--optimizers", names, *outputs]
+    done = CliRunner().invoke(main, [*command, "--highlight", "scbo"])
+    assert done.exit_code == 0, done.output
+    assert re.search(r"^scbo: \d+\.\d % of the targets$", done.output, re.MULTILINE)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[2].read_bytes().startswith(PDF)
+    wrong = CliRunner().invoke(main, ["plot", str(RUNS), "--suite", "g-problems", "--out", "x.png"])
+    assert "there are no records on problems of g-problems" in wrong.output
+
+
+def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
+    """Without reference values there are no targets."""
+    path = tmp_path / "some-1d-v1" / "a.jsonl"
+    path.parent.mkdir()
+    write_records(path, [make([1.0, 0.5], optimizer="a")])
+    done = CliRunner().invoke(main, ["plot", str(tmp_path), "--ecdf", "--out", "x.png"])
+    assert done.exit_code == 1
+    assert "without reference values, so left out: some-1d-v1" in done.output
+    assert "there is nothing to put together" in done.output
