@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 if TYPE_CHECKING:
     from cbo_suite.scoring.board import Board
+    from cbo_suite.site.catalogue import Listed
 
 # Places of the columns with numbers, in the tables of a track.
 RIGHT_RANKED = (0, 2, 3, 4, 5, 6, 7)
@@ -85,8 +86,8 @@ def build(
             f"no records in {named}: make some with `cbo run --suite quick`, or name another "
             "folder with --runs"
         )
-    files, titles = tables(board), _titles()
-    pages = site.build(board, titles=titles, docs=docs, paper=paper)
+    files, facts = tables(board), site_facts(board)
+    pages = site.build(board, docs=docs, paper=paper, **facts)
     if check:
         stale = differences(files, out)
         if stale:
@@ -95,7 +96,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, titles=titles, docs=docs, paper=paper) != pages
+            or site.build(board, docs=docs, paper=paper, **facts) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
@@ -139,18 +140,48 @@ def _print_rankings(board: Board, variants: bool) -> None:
         click.echo(f"in no track, with tables of their own: {', '.join(outside)}")
 
 
-def _titles() -> dict[str, str]:
-    """Return one line for each id of a problem and an optimizer of the suite.
+class SiteFacts(TypedDict):
+    """What the site shows beside a board; as the arguments of `cbo_suite.site.build`."""
+
+    titles: dict[str, str]
+    known: list[Listed]
+    suites: dict[str, tuple[str, list[str]]]
+
+
+def site_facts(board: Board) -> SiteFacts:
+    """Gather what the suite knows of its problems and optimizers, with and without records.
 
     What other packages register is left out: the site is the same whatever is installed.
     """
-    from cbo_suite.registry import (
-        OWN_PACKAGE,
-        OptimizerInfo,
-        ProblemInfo,
-        list_optimizers,
-        list_problems,
-    )
+    from cbo_suite import registry
+    from cbo_suite.scoring.references import load_references
+    from cbo_suite.site.catalogue import Listed
+    from cbo_suite.tasks import SUITES
 
-    known: list[ProblemInfo | OptimizerInfo] = [*list_problems(), *list_optimizers()]
-    return {entry.id: entry.title for entry in known if entry.package == OWN_PACKAGE}
+    members = (registry.problem_info(problem.problem) for problem in board.problems)
+    problems = [*registry.list_problems(), *filter(None, members)]
+    own = {info.id: info for info in problems if info.package == registry.OWN_PACKAGE}
+    optimizers = registry.list_optimizers()
+    titles = {row.id: row.title for row in optimizers if row.package == registry.OWN_PACKAGE}
+    references = load_references()
+    listed = []
+    for info in own.values():
+        protocol = registry.protocol_of(info.id)
+        best = references[info.id].best if info.id in references else None
+        sizes = info.dim, info.num_constraints, protocol.budget, protocol.batch_size
+        listed.append(Listed(info.id, info.title, *sizes, best))
+    families = [
+        Listed(family.id, family.title, family.dim, family.num_constraints)
+        for family in registry.list_families()
+    ]
+    return SiteFacts(
+        titles=titles | {info.id: info.title for info in own.values()},
+        known=[*listed, *families],
+        suites={
+            name: (
+                suite.title,
+                list(dict.fromkeys(id_ for b in suite.blocks for id_ in b.problems)),
+            )
+            for name, suite in SUITES.items()
+        },
+    )

@@ -6,12 +6,13 @@ and their security policy allows nothing else. The same board gives the same byt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.scoring.board import Board, encode_board
+from cbo_suite.site.catalogue import Listed
 from cbo_suite.site.pages import make_pages
 from cbo_suite.site.paper_page import read_paper
 from cbo_suite.site.texts import Library, make_visible
@@ -25,6 +26,8 @@ def build(
     titles: Mapping[str, str] | None = None,
     docs: Path | None = None,
     paper: Path | None = None,
+    known: Sequence[Listed] = (),
+    suites: Mapping[str, tuple[str, Sequence[str]]] | None = None,
 ) -> dict[str, bytes]:
     """Make the pages of a board.
 
@@ -34,6 +37,8 @@ def build(
         docs: Folder with `problems/*.md` and `optimizers/*.md`, which the pages quote; pages
             without a text say less.
         paper: Folder that `cbo paper build` has written; without it there is no page on the paper.
+        known: Problems to list beside those of the board.
+        suites: Name of a suite to its title and the ids of its problems, which are put together.
 
     Raises:
         RecordError: The folder of the paper holds something else.
@@ -42,7 +47,8 @@ def build(
         Path inside the site, with "/", to content. `index.html` is where to begin.
     """
     report = None if paper is None else read_paper(paper)
-    pages = make_pages(make_visible(board), Library(titles or {}, docs), report)
+    library = Library(titles or {}, docs)
+    pages = make_pages(make_visible(board), library, known, suites or {}, report)
     pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
 from statistics import stdev
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +26,7 @@ from cbo_suite.leaderboard.number_format import (
 )
 from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
+from cbo_suite.site.catalogue import NUM_DRAWN, Listed, chart_data, suite_charts, table
 from cbo_suite.site.paper_page import Paper, put_beside
 from cbo_suite.site.texts import (
     Library,
@@ -47,6 +49,7 @@ ASSETS = (
     "ranking.js",
     "site.css",
     "statistics.js",
+    "suites.js",
     "vega-licences.txt",
     "vega.js",
 )
@@ -86,8 +89,14 @@ class Standing(NamedTuple):
     row: RankingRow
 
 
-def make_pages(board: Board, library: Library, paper: Paper | None = None) -> dict[str, bytes]:
-    """Make all files of the site, by their path in it."""
+def make_pages(
+    board: Board,
+    library: Library,
+    known: Sequence[Listed] = (),
+    suites: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({}),
+    paper: Paper | None = None,
+) -> dict[str, bytes]:
+    """Make all files of the site, by their path in it; arguments as `cbo_suite.site.build`."""
     environment = _environment()
     environment.globals["has_paper"] = paper is not None
     environment.globals["source"] = source_address()
@@ -105,7 +114,16 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
         made[path] = html.encode()
 
     add("index.html", "index.html", library=library, **_ranking(board))
-    add("problems.html", "problems.html", library=library, tracks=tracks)
+    charts = suite_charts(board, suites)
+    add(
+        "problems.html",
+        "problems.html",
+        rows=table(board, library.titles, known),
+        tracks=tracks,
+        suites=charts,
+        drawn=NUM_DRAWN,
+        data=as_json(chart_data(charts)),
+    )
     add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
     published = paper.report.problems if paper else {}
@@ -124,7 +142,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             problem=problem,
             tracks=tracks.get(problem.problem, []),
             title=library.title(problem.problem),
-            text=library.problem(problem.family),
+            text=library.problem(problem.problem, problem.family),
             sketch=drawing,
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",

@@ -37,7 +37,11 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 class Library:
-    """What is written about problems and optimizers elsewhere."""
+    """What is written about problems and optimizers elsewhere.
+
+    Attributes:
+        titles: One line for each id of a problem or an optimizer.
+    """
 
     def __init__(self, titles: Mapping[str, str], docs: Path | None) -> None:
         """Remember where to look.
@@ -46,16 +50,17 @@ class Library:
             titles: One line for each id of a problem or an optimizer.
             docs: Folder with `problems/*.md` and `optimizers/*.md`, None for no texts.
         """
-        self._titles = titles
+        self.titles = titles
         self._docs = docs
 
     def title(self, id_: str) -> str:
         """Return the line about a problem or an optimizer, "" if there is none."""
-        return self._titles.get(id_, "")
+        return self.titles.get(id_, "")
 
-    def problem(self, family: str) -> Markup:
-        """Return the document about a family of problems, empty if there is none."""
-        return self._document(f"problems/{page_name(family)}.md")
+    def problem(self, id_: str, family: str) -> Markup:
+        """Return the document about a problem or its family, empty if there is none."""
+        name = self._problem_documents.get(id_, f"{page_name(family)}.md")
+        return self._document(f"problems/{name}")
 
     def optimizer(self, id_: str) -> Markup:
         """Return the document about an optimizer, empty if there is none."""
@@ -65,6 +70,12 @@ class Library:
     def picture(self, family: str) -> bytes:
         """Return the picture of a family of problems as PNG, empty if there is none."""
         return self._read(f"problems/{page_name(family)}.png")
+
+    @cached_property
+    def _problem_documents(self) -> dict[str, str]:
+        """Find the document of each id in the table of `problems/README.md`."""
+        text = self._read("problems/README.md").decode()
+        return dict(re.findall(r"^\| *\[([\w-]+)\]\(([\w-]+\.md)\)", text, re.M))
 
     @cached_property
     def _optimizer_documents(self) -> dict[str, str]:

@@ -13,6 +13,9 @@ from click.testing import CliRunner, Result
 
 from cbo_suite import __version__
 from cbo_suite.cli import main
+from cbo_suite.problems import PROBLEMS
+from cbo_suite.scoring import make_board
+from tests.make_records import make
 from tests.terminal import on_terminal
 
 Command = Callable[..., Result]
@@ -39,7 +42,7 @@ def test_list_prints_tables_and_json(cbo: Command) -> None:
     """Both hold the same ids."""
     table = cbo("list").output
     listing = json.loads(cbo("list", "--json").output)
-    assert set(listing) == {"problems", "optimizers", "suites"}
+    assert set(listing) == {"problems", "families", "optimizers", "suites"}
     for rows in listing.values():
         for row in rows:
             assert row["id"] in table
@@ -125,10 +128,12 @@ def test_a_suite_is_run_ranked_and_resumed(
     assert "no records in empty" in cbo("leaderboard", "build", "--runs", "empty").output
 
 
-def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_site_knows_the_suite_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What else is installed on a machine does not change the site that it builds."""
     from cbo_suite import registry
-    from cbo_suite.cli.leaderboard import _titles
+    from cbo_suite.cli.leaderboard import site_facts
 
     def more() -> list[registry.OptimizerInfo]:
         name = "my-search"
@@ -139,10 +144,16 @@ def test_titles_of_the_site_are_those_of_the_suite(monkeypatch: pytest.MonkeyPat
 
     own = registry.list_optimizers()
     monkeypatch.setattr(registry, "list_optimizers", more)
-    titles = _titles()
+    member = "bbob-constrained-f1-10d-i1-v1"
+    facts = site_facts(make_board([make([1.0], problem=member)], {}))
+    titles, known = facts["titles"], {listed.id: listed for listed in facts["known"]}
     assert "my-search" not in titles
     assert titles["random-search"] == "Uniform random points"
-    assert "toy-2d-v1" in titles
+    assert titles[member] == "COCO's constrained function 1, instance 1"
+    assert {*PROBLEMS, member} == known.keys() & titles.keys()
+    assert known["g09-7d-v1"][2:6] == (7, 4, 100, 1)
+    assert known["bbob-constrained-f<k>-<d>d-i<j>-v1"].dim == "2 to 40"
+    assert facts["suites"]["g-problems"][1][-1] == "g24-2d-v1"
 
 
 @pytest.mark.slow

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from cbo_suite.cli.leaderboard import site_facts
 from cbo_suite.leaderboard import build_board
 from cbo_suite.paper.claims import judge
 from cbo_suite.paper.evidence import Evidence
 from cbo_suite.paper.report import encode_claims
-from cbo_suite.registry import list_optimizers, list_problems
+from cbo_suite.registry import list_optimizers
 from cbo_suite.scoring.board import Board
 from cbo_suite.site import build, write
 from tests.site.browsing import ROOT, Visit
@@ -49,18 +50,11 @@ def board() -> Board:
 
 
 @pytest.fixture(scope="session")
-def titles() -> dict[str, str]:
-    """Give the line about each registered problem and optimizer."""
-    problems = {row.id: row.title for row in list_problems()}
-    return problems | {row.id: row.title for row in list_optimizers()}
-
-
-@pytest.fixture(scope="session")
-def site(board: Board, titles: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of the real records, with a page on the paper that has no runs."""
     folder, paper = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("paper")
     (paper / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
-    write(build(board, titles=titles, docs=ROOT / "docs", paper=paper), folder)
+    write(build(board, docs=ROOT / "docs", paper=paper, **site_facts(board)), folder)
     return folder
 
 

@@ -109,11 +109,11 @@ cbo.charts = (() => {
   }
 
   // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
-  // outside of the scale is cut off.
-  function curves({ values, names, all, title, scale, axis: look, height, start }) {
+  // outside of the scale is cut off. `across` says what else the horizontal axis is.
+  function curves({ values, names, all, title, scale, axis: look, height, start, across = {} }) {
     const x = {
       field: "t", type: "quantitative", title: "evaluations",
-      scale: { nice: false, zero: false }, axis: { grid: false },
+      scale: { nice: false, zero: false }, axis: { grid: false }, ...across,
     };
     const axis = { field: "y", type: "quantitative", title, scale, axis: look };
     const style = styles(names, all);
@@ -124,7 +124,7 @@ cbo.charts = (() => {
     };
     const tooltip = [
       { field: "series", title: "optimizer" },
-      { field: "t", title: "evaluations" },
+      { field: "t", title: x.title, format: ".4~g" },
       { field: "y", title, format: ".4~g" },
     ];
     const design = {
@@ -144,7 +144,8 @@ cbo.charts = (() => {
       encoding: { x, y: axis, color: style.color, tooltip },
     };
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
-    return { height, data: { values }, layer: [design, ...layers, lines, hover] };
+    if (start !== undefined) layers.unshift(design);
+    return { height, data: { values }, layer: [...layers, lines, hover] };
   }
 
   // A line for each name, in their order. A domain is data; sorting by a list would put the names

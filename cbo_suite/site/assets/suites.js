@@ -1,0 +1,19 @@
+"use strict";
+// The charts of the suites: the share of all targets reached, over evaluations per variable.
+cbo.data.forEach((suite, place) => {
+  const rows = suite.rows.slice(0, suite.drawn);
+  const names = rows.map((row) => row.optimizer);
+  const values = rows.flatMap((row) =>
+    suite.evaluations.map((t, i) => ({ series: row.optimizer, t, y: row.reached[i] })),
+  );
+  cbo.charts.draw(`suite-${place}`, () => cbo.charts.curves({
+    values,
+    names,
+    all: names,
+    title: "targets reached",
+    scale: { domain: [0, 1] },
+    axis: { format: ".0%" },
+    height: 300,
+    across: { title: "evaluations / dimension", scale: { type: "log", nice: false } },
+  }));
+});
