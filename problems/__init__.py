@@ -39,6 +39,16 @@ def _bbob_constrained(k: int, d: int, j: int) -> ProblemEntry:
     )
 
 
+FAMILIES: tuple[FamilyEntry, ...] = (
+    FamilyEntry(
+        "bbob-constrained-f{k}-{d}d-i{j}-v1",
+        {"k": range(1, 55), "d": (2, 3, 5, 10, 20, 40), "j": range(1, 16)},
+        "COCO's constrained functions",
+        ("2 to 40", "1 to 189"),
+        _bbob_constrained,
+    ),
+)
+
 PROBLEMS: dict[str, ProblemEntry] = {
     "tension-string-3d-v1": ProblemEntry(
         "cbo_suite.problems.tension_string:TensionString",
@@ -184,13 +194,3 @@ PROBLEMS: dict[str, ProblemEntry] = {
         _sequential(15),
     ),
 }
-
-FAMILIES: tuple[FamilyEntry, ...] = (
-    FamilyEntry(
-        "bbob-constrained-f{k}-{d}d-i{j}-v1",
-        {"k": range(1, 55), "d": (2, 3, 5, 10, 20, 40), "j": range(1, 16)},
-        "COCO's constrained functions",
-        ("2 to 40", "1 to 189"),
-        _bbob_constrained,
-    ),
-)

@@ -17,7 +17,6 @@ from cbo_suite.registry import (
     list_problems,
     make_problem,
     package_folder,
-    problem_info,
     protocol_of,
 )
 from cbo_suite.scoring.references import (
@@ -135,12 +134,12 @@ def _refuse_better(problem: ConstrainedProblem, best: BestKnown, value: float, x
 def references_file(problem_id: str) -> Path | None:
     """Return the file where the references of a registered problem belong.
 
-    The suite has one for all its problems; another package has `references.json` in its folder.
-    None if the problem is a module that belongs to no package.
+    The suite has one for all problems that it lists; another package has `references.json` in its
+    folder. None if the problem is a module that belongs to no package, or of a family.
     """
-    info = problem_info(problem_id)
-    if info is not None and info.package == OWN_PACKAGE:
-        return suite_file()
+    packages = {info.id: info.package for info in list_problems()}
+    if packages.get(problem_id, OWN_PACKAGE) == OWN_PACKAGE:
+        return suite_file() if problem_id in packages else None
     folder = package_folder(problem_id)
     return None if folder is None else folder / REFERENCES
 
@@ -178,8 +177,9 @@ def derive_and_write(
     path = references_file(problem_id) if path is None else path
     if path is None:
         raise InvalidTask(
-            f"{problem_id} is in a module without a package, which can hold no {REFERENCES}: name "
-            "a file with --out, and pass it to `cbo leaderboard build --references`"
+            f"{problem_id} is of a family or in a module without a package, which has no "
+            f"{REFERENCES}: name a file with --out, and pass it to "
+            "`cbo leaderboard build --references`"
         )
     if path.exists() and problem_id in read_references(path):
         raise InvalidTask(

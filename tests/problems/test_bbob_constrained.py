@@ -6,6 +6,7 @@ import copy
 import json
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from cbo_suite.errors import MissingExtra, UnknownId
 from cbo_suite.problems import FAMILIES, bbob_constrained
 from cbo_suite.problems.bbob_constrained import BbobConstrained, load_optima
 from cbo_suite.registry import list_families, problem_info, protocol_of, resolve_problem_id
+from cbo_suite.scoring.references import read_references
 from cbo_suite.tasks import get_suite
 
 cocoex: Any = pytest.importorskip("cocoex")
@@ -128,6 +130,21 @@ def test_the_family_is_one_row_of_the_list() -> None:
         family._asdict()
     ]
     assert [len(values) for values in FAMILIES[0].parameters.values()] == [54, 6, 15]
+
+
+def test_reference_values_of_a_member_go_into_a_file_of_its_user(tmp_path: Path) -> None:
+    """The suite has none; best is the optimum that COCO tells."""
+    name, path = id_of(1, 2, 7), tmp_path / "references.json"
+    few = [
+        f"--{what}={n}"
+        for what, n in (("samples", 64), ("starts", 1), ("hops", 0), ("generations", 1))
+    ]
+    refused = CliRunner().invoke(main, ["references", name])
+    assert "is of a family" in refused.output
+    done = CliRunner().invoke(main, ["references", name, "--out", str(path), *few])
+    assert done.exit_code == 0, done.output
+    best = cbo.make_problem(name).best_known  # type: ignore[attr-defined]
+    assert read_references(path)[name].best == best.objective
 
 
 def test_the_suite_has_every_function_once_in_three_dimensions() -> None:
