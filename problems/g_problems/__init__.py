@@ -1,27 +1,26 @@
 """The G problems: thirteen formulas of CEC 2006 whose constraints are all inequalities.
 
 Evolutionary computation has compared methods on them since the nineties. The definitions are those
-of [Liang2006], in its order of the constraints, signs and scaling; the docstring of each class has
-the formula. The eleven problems with equality constraints are left out, since the suite knows
-inequalities only.
+of [Liang2006], in its order of the constraints, signs and scaling; we know it through public codes
+that cite it, pymoo's among them, and through the optima that they print. The eleven problems with
+equality constraints are left out, since the suite knows inequalities only.
 
 Best known. best_known.json has a point of each problem that is feasible to the last bit, both in
 float64 and in exact arithmetic, derived by tests/golden/derive_g_best_known.py. The optima agree
-with [Liang2006] in all ten decimals that its table prints, to one unit of the last.
+with the published ones in all ten decimals, to one unit of the last.
 
 Feasible fractions. tests/golden/derive_feasible_fractions.py, from 4e7 random points each, in a
-smaller box that holds the feasible set where it is tiny. [Liang2006] prints other shares, among
-them 0.000111 for g01, 0.5212 for g04 and 0.7966 for g24. That of g01 cannot be: x10, x11 and x12
-are at most 3 of 100 by the last three constraints, which alone leaves 0.000027 of the box.
+smaller box that holds the feasible set where it is tiny. Papers print larger ones for some; that of
+g01 cannot exceed 0.000027, because its last three constraints keep x10, x11 and x12 below 3 of 100.
 
 Where public versions disagree.
 - g02 is Keane's bump function in 20 dimensions (cbo_suite.problems.keane), with the same guard at
-  the origin, where [Liang2006] leaves the lower bound out and pymoo moves it to 1e-16.
+  the origin; pymoo moves the lower bound to 1e-16.
 - g04 has pairs of constraints, one for each end of an interval: upper ends first here, as in
-  [Liang2006], lower ends first in pymoo. Older sources have the coefficient 0.00026 instead of
-  0.0006262 in the first pair, with another optimum.
+  most codes, lower ends first in pymoo. Others have 0.00026 instead of 0.0006262 in the first
+  pair, with another optimum.
 - g08 is 0 / 0 where x1 = 0, which belongs to the box. Here sin(2 pi x1) / x1 has its limit there,
-  and the origin the value 0; pymoo moves the lower bounds to 1e-5. Older sources maximise.
+  and the origin the value 0; pymoo moves the lower bounds to 1e-5.
 - g12 asks for a point in one of 729 balls. Its constraint is the least of 729 quadratic functions,
   which is that of the nearest centre.
 - g18 has a set of optima, not a point: hexagons of unit diameter, turned. Ours is the rhombus

@@ -1,4 +1,4 @@
-"""The two G problems with tables of constants, g16 and g19; all of them are from [Liang2006]."""
+"""The two G problems with tables of constants, g16 and g19; all of them as in [Liang2006]."""
 
 from __future__ import annotations
 

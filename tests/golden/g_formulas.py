@@ -1,4 +1,4 @@
-"""The G problems once more, in arithmetic of 40 digits, typed from the report of CEC 2006.
+"""The G problems of CEC 2006 once more, in arithmetic of 40 digits.
 
 Nothing here is shared with `cbo_suite.problems`, as in `tests.golden.high_precision`.
 """

@@ -1,4 +1,4 @@
-"""The G problems against the report of CEC 2006, pymoo and 40 digits; golden values are elsewhere.
+"""The G problems against published optima, pymoo and 40 digits; golden values are elsewhere.
 
 problems/g_problems/best_known.json is written by `python -m tests.golden.derive_g_best_known`.
 """
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 KNOWN: dict[str, Any] = json.loads(
     (ROOT / "problems" / "g_problems" / "best_known.json").read_text(encoding="utf-8")
 )
-# The optima that the report prints, with ten decimals.
+# The optima of the report of CEC 2006 with ten decimals, as many public codes repeat them.
 REPORT = {
     "g01-13d-v1": -15.0,
     "g02-20d-v1": -0.8036191042,
