@@ -30,76 +30,15 @@ from cbo_suite.protocols import (
     RunProtocol,
     Space,
 )
+from cbo_suite.registered import FamilyInfo as FamilyInfo
+from cbo_suite.registered import OptimizerInfo as OptimizerInfo
+from cbo_suite.registered import ProblemInfo as ProblemInfo
 
 OWN_PACKAGE = "cbo-suite"
 _PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-v[0-9]+")
 _OPTIMIZER_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 Entry = TypeVar("Entry", ProblemEntry, OptimizerEntry)
-
-
-class ProblemInfo(NamedTuple):
-    """What is known of a registered problem without importing it.
-
-    Attributes:
-        id: Its versioned id.
-        dim: Number of variables, None where another package does not say.
-        num_constraints: Number of constraints, None where another package does not say.
-        title: One line that says what it is.
-        extra: The optional extra it needs, "" for none.
-        package: The distribution that registers it.
-        seconds: What one evaluation takes, roughly, None where another package does not say.
-    """
-
-    id: str
-    dim: int | None
-    num_constraints: int | None
-    title: str
-    extra: str
-    package: str
-    seconds: float | None = None
-
-
-class FamilyInfo(NamedTuple):
-    """What is known of a family, whose problems are made on demand.
-
-    Attributes:
-        id: The ids of its problems, the names of the parameters in angle brackets.
-        dim: Numbers of variables, in words.
-        num_constraints: Numbers of constraints, in words.
-        title: What they are, and which values the parameters have.
-        extra: The optional extra it needs, "" for none.
-        package: The distribution that registers it.
-    """
-
-    id: str
-    dim: str
-    num_constraints: str
-    title: str
-    extra: str
-    package: str
-
-
-class OptimizerInfo(NamedTuple):
-    """What is known of a registered optimizer without importing it.
-
-    Attributes:
-        id: Its id.
-        title: One line that says what it is.
-        extra: The optional extra it needs, "" for none.
-        package: The distribution that registers it.
-        target: "module:attribute" of its class or factory; variants of a method share it.
-        options: What is bound to it, before the user's own options.
-        method: Id of the method that it is a variant of; its own for the method itself.
-    """
-
-    id: str
-    title: str
-    extra: str
-    package: str
-    target: str
-    options: Mapping[str, Any]
-    method: str
 
 
 class _Row(NamedTuple):

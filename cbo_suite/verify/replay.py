@@ -26,7 +26,7 @@ from cbo_suite.verify.tolerance import ROUNDING, allow, local_scale
 # Share of the stored points of an expensive problem that is replayed beside the improvements.
 SAMPLE = 0.05
 # Part of the scale of a problem by which a value may be above its worst.
-ROUNDING = 1e-9
+WORST_MARGIN = 1e-9
 _MAX_COMPLAINTS = 10
 
 
@@ -187,7 +187,7 @@ def _check_unseen(submission: Submission, replay: Replay, complaints: Complaints
     # What cannot be shipped was never searched for its worst value.
     if reference is None or reference.optional:
         return
-    limit = reference.worst + ROUNDING * (reference.worst - reference.best)
+    limit = reference.worst + WORST_MARGIN * (reference.worst - reference.best)
     for place, (line, _, record) in enumerate(submission.rows):
         unseen = record.feasible & (record.objectives > limit)
         unseen[replay.number[replay.row == place]] = False
@@ -245,7 +245,8 @@ def _compare(
         # Few, if any: only these are worth a second evaluation.
         part = Evaluation(now.objective[close], now.constraints[close])
         narrow = local_scale(problem, replay.x[close], part, scale)
-        again = _near([values[close] for values in recorded], part, allow(part, narrow, replay.rounding))
+        allowed = allow(part, narrow, replay.rounding)
+        again = _near([values[close] for values in recorded], part, allowed)
         for field, mask in again.items():
             near[field][close] = mask
     bad = {field: _any(~same[field] & ~near[field]) for field in same}

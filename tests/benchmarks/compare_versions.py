@@ -59,7 +59,7 @@ CASES = {
 }
 
 
-class CountWork(TorchDispatchMode):
+class CountWork(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts multiplications while it is entered.
 
     Attributes:
@@ -67,7 +67,7 @@ class CountWork(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0.0
 
     def __torch_dispatch__(

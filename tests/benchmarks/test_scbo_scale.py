@@ -33,7 +33,8 @@ def test_work_against_the_older_scbo(benchmark: BenchmarkFixture, case: str, rat
     optimizer = begin("scbo", case)
 
     def measure() -> float:
-        with CountWork() as counter:
+        counter = CountWork()
+        with counter:
             for _ in range(settings.batches):
                 x = optimizer.ask(settings.batch_size)
                 optimizer.tell(x, problem.evaluate(x))
