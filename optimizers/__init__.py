@@ -130,4 +130,30 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
     "cmes-ibo": OptimizerEntry(
         "cbo_suite.optimizers.cmes_ibo:CMESIBO", "Constrained max-value entropy search", "scbo"
     ),
+    "egobox": OptimizerEntry(
+        "cbo_suite.optimizers.egobox:Egobox",
+        "Log expected improvement, constraints by their means (egobox)",
+        "egobox",
+    ),
+    "optuna-gp": OptimizerEntry(
+        "cbo_suite.optimizers.optuna_samplers:OptunaSampler",
+        "Log constrained expected improvement (Optuna)",
+        "optuna",
+    ),
+    "optuna-tpe": OptimizerEntry(
+        "cbo_suite.optimizers.optuna_samplers:OptunaSampler",
+        "Tree-structured Parzen estimators with constraints (Optuna)",
+        "optuna",
+        {"sampler": "tpe"},
+    ),
+    "botorch-logcei": OptimizerEntry(
+        "cbo_suite.optimizers.botorch_logcei:BotorchLogCEI",
+        "Log constrained expected improvement (BoTorch)",
+        "botorch",
+    ),
+    "isres": OptimizerEntry(
+        "cbo_suite.optimizers.isres:Isres",
+        "Evolution strategy with stochastic ranking (pymoo)",
+        "pymoo",
+    ),
 }
