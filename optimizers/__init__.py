@@ -136,15 +136,14 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
         "egobox",
     ),
     "optuna-gp": OptimizerEntry(
-        "cbo_suite.optimizers.optuna_samplers:OptunaSampler",
+        "cbo_suite.optimizers.optuna_samplers:OptunaGP",
         "Log constrained expected improvement (Optuna)",
         "optuna",
     ),
     "optuna-tpe": OptimizerEntry(
-        "cbo_suite.optimizers.optuna_samplers:OptunaSampler",
+        "cbo_suite.optimizers.optuna_samplers:OptunaTPE",
         "Tree-structured Parzen estimators with constraints (Optuna)",
         "optuna",
-        {"sampler": "tpe"},
     ),
     "botorch-logcei": OptimizerEntry(
         "cbo_suite.optimizers.botorch_logcei:BotorchLogCEI",
@@ -155,5 +154,15 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
         "cbo_suite.optimizers.isres:Isres",
         "Evolution strategy with stochastic ranking (pymoo)",
         "pymoo",
+    ),
+    "nomad": OptimizerEntry(
+        "cbo_suite.optimizers.nomad:Nomad",
+        "Mesh adaptive direct search, progressive barrier (NOMAD)",
+        "nomad",
+    ),
+    "bayesqp": OptimizerEntry(
+        "cbo_suite.optimizers.bayesqp:BayeSQP",
+        "Sequential quadratic programming on Gaussian processes (bayesqp)",
+        "bayesqp",
     ),
 }

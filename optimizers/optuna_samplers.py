@@ -8,52 +8,39 @@ method card is docs/optimizers/optuna.md.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cbo_suite.errors import InvalidTask
 from cbo_suite.optimizers.shared.archive import Archive
 from cbo_suite.optimizers.shared.library import Library
 from cbo_suite.protocols import Array, Evaluation, Space
 
-Sampler = Literal["gp", "tpe"]
-
 LIBRARY = Library("optuna", "optuna", "5.0.0", "optuna")
+TORCH = Library("torch", "torch", "2.13.0", "optuna")
 
 
-class OptunaSampler:
+class _Study(ABC):
     """A study of Optuna, a trial for each point."""
 
-    def __init__(
-        self,
-        space: Space,
-        *,
-        budget: int,
-        batch_size: int = 1,
-        seed: int = 0,
-        sampler: Sampler = "gp",
-    ) -> None:
+    ID: ClassVar[str]
+
+    def __init__(self, space: Space, *, budget: int, batch_size: int = 1, seed: int = 0) -> None:
         """Begin a study without trials.
 
         Args:
             space: The box and the number of constraints.
             budget: Number of evaluations of the run, which makes no difference.
-            batch_size: More than one lets the tree-structured estimator lie about running trials.
+            batch_size: Number of points asked together.
             seed: Fixes all randomness.
-            sampler: "gp" for `GPSampler`, "tpe" for `TPESampler`.
 
         Raises:
-            InvalidTask: There is no such sampler.
-            MissingExtra: Optuna or PyTorch is not installed.
+            MissingExtra: Optuna, or PyTorch for Gaussian processes, is not installed.
         """
-        if sampler not in get_args(Sampler):
-            raise InvalidTask(f"sampler must be one of {get_args(Sampler)}, got {sampler!r}")
-        self._library = LIBRARY.load(f"optuna-{sampler}")
-        if sampler == "gp":
-            Library("torch", "torch", "2.13.0", "optuna").load("optuna-gp")
+        self._library = LIBRARY.load(self.ID)
         self._space = space
         self._archive = Archive(space)
         self._random = np.random.default_rng(seed)
@@ -63,11 +50,13 @@ class OptunaSampler:
         # Optuna's own seeds have 32 bits.
         short = int(np.random.SeedSequence(seed).generate_state(1)[0])
         with _quiet(self._library):
-            if sampler == "gp":
-                chosen = self._library.samplers.GPSampler(seed=short)
-            else:
-                chosen = self._library.samplers.TPESampler(seed=short, constant_liar=batch_size > 1)
-            self._study = self._library.create_study(direction="minimize", sampler=chosen)
+            self._study = self._library.create_study(
+                direction="minimize", sampler=self._sampler(short, batch_size)
+            )
+
+    @abstractmethod
+    def _sampler(self, seed: int, batch_size: int) -> Any:
+        """Make the sampler at the library's settings."""
 
     def _distribution(self, index: int) -> Any:
         """What Optuna is to know of a variable."""
@@ -133,6 +122,27 @@ class OptunaSampler:
             name: int(value) if whole[index] else float(value)
             for index, (name, value) in enumerate(zip(self._distributions, x, strict=True))
         }
+
+
+class OptunaGP(_Study):
+    """Optuna's `GPSampler`."""
+
+    ID = "optuna-gp"
+
+    def _sampler(self, seed: int, batch_size: int) -> Any:
+        """Gaussian processes and log constrained expected improvement; running trials count."""
+        TORCH.load(self.ID)
+        return self._library.samplers.GPSampler(seed=seed)
+
+
+class OptunaTPE(_Study):
+    """Optuna's `TPESampler`."""
+
+    ID = "optuna-tpe"
+
+    def _sampler(self, seed: int, batch_size: int) -> Any:
+        """Parzen estimators; with batches running trials count, as the library advises."""
+        return self._library.samplers.TPESampler(seed=seed, constant_liar=batch_size > 1)
 
 
 @contextmanager
