@@ -165,4 +165,9 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
         "Sequential quadratic programming on Gaussian processes (bayesqp)",
         "bayesqp",
     ),
+    "furbo": OptimizerEntry(
+        "cbo_suite.optimizers.furbo:FuRBO",
+        "Trust regions placed by where feasible points are expected",
+        "scbo",
+    ),
 }

@@ -1,8 +1,8 @@
 """Samplers of Optuna as ask/tell: Gaussian processes and tree-structured Parzen estimators.
 
 Source: T. Akiba et al., "Optuna: a next-generation hyperparameter optimization framework", KDD
-2019, arXiv:1907.10902; S. Watanabe and F. Hutter, "c-TPE", IJCAI 2023, arXiv:2211.14411. The
-method card is docs/optimizers/optuna.md.
+2019, arXiv:1907.10902; S. Watanabe, "Tree-structured Parzen estimator: understanding its algorithm
+components", 2023, arXiv:2304.11127. The method card is docs/optimizers/optuna.md.
 """
 
 from __future__ import annotations
