@@ -14,8 +14,23 @@ from cbo_suite.harness.identity import describe_factory, identify_target
 from cbo_suite.records import SOURCE
 from cbo_suite.system import cores
 
-# Libraries whose version can change a result; named when a run has imported them.
-LIBRARIES = ("numpy", "scipy", "torch", "gpytorch", "cma", "gymnasium", "Box2D")
+# Libraries whose version can change a result, by the module that a run imports; named when it has.
+LIBRARIES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "torch": "torch",
+    "gpytorch": "gpytorch",
+    "cma": "cma",
+    "gymnasium": "gymnasium",
+    "Box2D": "Box2D",
+    "botorch": "botorch",
+    "optuna": "optuna",
+    "egobox": "egobox",
+    "pymoo": "pymoo",
+    "PyNomad": "PyNomadBBO",
+    "bayesqp": "bayesqp",
+    "cvxopt": "cvxopt",
+}
 
 
 def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:
@@ -25,9 +40,9 @@ def describe_versions(factory: Callable[..., object] | None = None) -> dict[str,
     author changes the code more often. It is missing where there is none; see `identify`.
     """
     versions = {"cbo-suite": __version__, "python": platform.python_version()}
-    for library in LIBRARIES:
-        if library in sys.modules:
-            versions[library] = _version(library)
+    for module, distribution in LIBRARIES.items():
+        if module in sys.modules:
+            versions[distribution] = _version(distribution)
     if factory is None:
         return versions
     target, options = describe_factory(factory)

@@ -293,7 +293,7 @@ def differing_version(first: Mapping[str, str], second: Mapping[str, str]) -> st
     decisive = {SOURCE} if SOURCE in first and SOURCE in second else first.keys() | second.keys()
     for package in sorted(decisive):
         one, other = first.get(package), second.get(package)
-        if one != other and not (package in LIBRARIES and None in (one, other)):
+        if one != other and not (package in LIBRARIES.values() and None in (one, other)):
             return f"no {package}" if other is None else f"{package} {other}"
     return None
 

@@ -12,6 +12,8 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,26 +94,30 @@ def _solve(
         seconds: Processor time by number of start, kept up to date.
         number: Number of this start.
     """
-    command = [sys.executable, solver.__file__]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    questions, answers = process.stdout, process.stdin
-    if questions is None or answers is None:
-        raise OptimizerFailed("NOMAD's process has no pipes")
     size = task["dim"]
-    try:
-        answers.write(json.dumps(task).encode() + b"\n")
-        answers.flush()
-        while data := questions.read(8 * (size + 1)):
-            *x, seconds[number] = struct.unpack(f"<{size + 1}d", data)
-            objective, constraints = evaluate(np.array(x))
-            values = np.clip([objective, *constraints], -LARGEST, LARGEST)
-            answers.write(struct.pack(f"<{values.size}d", *values))
+    with tempfile.TemporaryDirectory(prefix="cbo-nomad-") as folder:
+        process = subprocess.Popen(
+            [sys.executable, str(Path(solver.__file__).resolve())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+        )
+        questions, answers = process.stdout, process.stdin
+        try:
+            if questions is None or answers is None:
+                raise OptimizerFailed("NOMAD's process has no pipes")
+            answers.write(json.dumps(task).encode() + b"\n")
             answers.flush()
-        status = process.wait()
-        if status != 0:
-            raise OptimizerFailed(f"NOMAD's process ended with status {status}")
-    finally:
-        process.kill()
-        process.communicate()
+            while data := questions.read(8 * (size + 1)):
+                *x, seconds[number] = struct.unpack(f"<{size + 1}d", data)
+                objective, constraints = evaluate(np.array(x))
+                values = np.clip([objective, *constraints], -LARGEST, LARGEST)
+                answers.write(struct.pack(f"<{values.size}d", *values))
+                answers.flush()
+            status = process.wait()
+            if status != 0:
+                raise OptimizerFailed(f"NOMAD's process ended with status {status}")
+        finally:
+            process.kill()
+            process.communicate()

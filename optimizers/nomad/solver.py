@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 import time
+from pathlib import Path
 from typing import Any, BinaryIO
 
 
@@ -34,7 +35,9 @@ def main() -> None:
         point.setBBO(" ".join(map(repr, values)).encode())
         return 1
 
-    starts = [f"X0 ( {' '.join(map(repr, start))} )" for start in task["starts"]]
+    # Only a file has room for more than one start. The working folder is a temporary one.
+    lines = (" ".join(map(repr, start)) for start in task["starts"])
+    Path("starts.txt").write_text("\n".join(lines) + "\n")
     PyNomad.optimize(
         evaluate,
         [],
@@ -47,7 +50,7 @@ def main() -> None:
             f"SEED {task['seed']}",
             "DISPLAY_DEGREE 0",
             "NB_THREADS_PARALLEL_EVAL 1",
-            *starts,
+            "X0 starts.txt",
         ],
     )
 

@@ -1,0 +1,358 @@
+"""Other people's optimizers: through our interface they do what they do by themselves.
+
+Where a library can be made to repeat itself, its own loop gives the same points; otherwise a
+number of its documentation is reached.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cbo_suite import Evaluation, Space
+from cbo_suite.errors import InvalidTask, MissingExtra
+from cbo_suite.harness.environment import describe_versions
+from cbo_suite.optimizers.bayesqp import BayeSQP, _repaired
+from cbo_suite.optimizers.botorch_logcei import BotorchLogCEI
+from cbo_suite.optimizers.egobox import Egobox
+from cbo_suite.optimizers.isres import Isres
+from cbo_suite.optimizers.nomad import Nomad
+from cbo_suite.optimizers.optuna_samplers import OptunaGP, OptunaTPE
+from cbo_suite.optimizers.shared.library import Library
+from cbo_suite.protocols import Array
+from cbo_suite.registry import make_optimizer
+
+Problem = Callable[[Array], Evaluation]
+# Id to module, distribution and extra.
+LIBRARIES = {
+    "egobox": ("egobox", "egobox", "egobox"),
+    "optuna-gp": ("optuna", "optuna", "optuna"),
+    "optuna-tpe": ("optuna", "optuna", "optuna"),
+    "botorch-logcei": ("botorch", "botorch", "botorch"),
+    "nomad": ("PyNomad", "PyNomadBBO", "nomad"),
+    "bayesqp": ("bayesqp", "bayesqp", "bayesqp"),
+    "isres": ("pymoo.algorithms.soo.nonconvex.isres", "pymoo", "pymoo"),
+}
+SQUARE = Space([-2.0, -2.0], [2.0, 2.0], 2)
+
+
+def corner(x: Array) -> Evaluation:
+    """The example of bayesqp's documentation: the minimum is 0.5, at (0.5, 0.5)."""
+    constraints = np.column_stack([1.0 - x.sum(axis=1), x[:, 0] - 0.5])
+    return Evaluation((x**2).sum(axis=1), constraints)
+
+
+def advance(optimizer: Any, problem: Problem, design: Array, rounds: int, n: int = 1) -> Array:
+    """Tell a design, then ask and tell; return all points in order, the design first."""
+    optimizer.tell(design, problem(design))
+    points = [design]
+    for _ in range(rounds):
+        points.append(optimizer.ask(n))
+        optimizer.tell(points[-1], problem(points[-1]))
+    return np.vstack(points)
+
+
+def least(problem: Problem, points: Array) -> float:
+    """The least objective of the feasible points."""
+    values = problem(points)
+    return float(values.objective.min(where=values.feasible, initial=np.inf))
+
+
+def draw(space: Space, count: int) -> Array:
+    """Some points of a space."""
+    return space.sample(count, np.random.default_rng(3))
+
+
+def test_egobox_finds_the_minima_of_its_examples() -> None:
+    """G24 of its tests has the minimum -5.5080, the xsinx of its documentation -15.1251."""
+
+    def g24(x: Array) -> Evaluation:
+        a, b = x.T
+        first = -2 * a**4 + 8 * a**3 - 8 * a**2 + b - 2
+        second = -4 * a**4 + 32 * a**3 - 88 * a**2 + 96 * a + b - 36
+        return Evaluation(-a - b, np.column_stack([first, second]))
+
+    def xsinx(x: Array) -> Evaluation:
+        shifted = x[:, 0] - 3.5
+        return Evaluation(shifted * np.sin(shifted / np.pi), np.empty((len(x), 0)))
+
+    space = Space([0.0, 0.0], [3.0, 4.0], 2)
+    points = advance(Egobox(space, budget=40, seed=0), g24, draw(space, 5), 35)
+    assert least(g24, points) == pytest.approx(-5.5080, abs=2e-3)
+
+    line = Space([0.0], [25.0])
+    points = advance(Egobox(line, budget=18), xsinx, np.array([[0.0], [7.0], [25.0]]), 15)
+    assert least(xsinx, points) == pytest.approx(-15.1251, abs=1e-3)
+
+
+@pytest.mark.parametrize(("factory", "rounds"), [(OptunaGP, 6), (OptunaTPE, 30)])
+def test_optuna_gives_the_points_of_its_own_study(factory: Any, rounds: int) -> None:
+    """A study that was given the design and optimises by itself asks the same points."""
+    import optuna
+
+    design = draw(SQUARE, 12)
+    optimizer = factory(SQUARE, budget=50, seed=5)
+    ours = advance(optimizer, corner, design, rounds)[len(design) :]
+
+    seed = int(np.random.SeedSequence(5).generate_state(1)[0])
+    samplers = {OptunaGP: optuna.samplers.GPSampler, OptunaTPE: optuna.samplers.TPESampler}
+    theirs = []
+
+    def objective(trial: Any) -> float:
+        x = np.array([[trial.suggest_float(name, -2.0, 2.0) for name in ("x0", "x1")]])
+        theirs.append(x[0])
+        values = corner(x)
+        for name, value in zip(("c0", "c1"), values.constraints[0], strict=True):
+            trial.set_constraint(name, float(value))
+        return float(values.objective[0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = optuna.create_study(sampler=samplers[factory](seed=seed))
+        box = {name: optuna.distributions.FloatDistribution(-2.0, 2.0) for name in ("x0", "x1")}
+        for point in design:
+            values = corner(point[None])
+            study.add_trial(
+                optuna.create_trial(
+                    params={"x0": point[0], "x1": point[1]},
+                    distributions=box,
+                    value=float(values.objective[0]),
+                    constraints={f"c{i}": float(c) for i, c in enumerate(values.constraints[0])},
+                )
+            )
+        study.optimize(objective, n_trials=rounds)
+    assert np.array_equal(ours, np.array(theirs))
+
+
+def test_botorch_gives_the_point_of_its_own_parts() -> None:
+    """The parts of BoTorch, put together as in its documentation, choose the same point."""
+    design = np.vstack([draw(SQUARE, 8), [0.2, 1.3]])
+    values = corner(design)
+    assert values.feasible.any()
+    ours = advance(BotorchLogCEI(SQUARE, budget=20, seed=2), corner, design, 1)[-1]
+
+    from botorch.acquisition.analytic import LogConstrainedExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import ModelListGP, SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from botorch.utils.sampling import manual_seed
+    from gpytorch.mlls import SumMarginalLogLikelihood
+
+    seed = int(np.random.default_rng([2, 1]).integers(2**31))
+    x = torch.tensor(SQUARE.to_unit(design))
+    bilog = np.sign(values.constraints) * np.log1p(np.abs(values.constraints))
+    with warnings.catch_warnings(), manual_seed(seed):
+        warnings.simplefilter("ignore")
+        series = torch.tensor(np.column_stack([-values.objective, bilog]))
+        model = ModelListGP(*(SingleTaskGP(x, column[:, None]) for column in series.T))
+        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        acquisition = LogConstrainedExpectedImprovement(
+            model,
+            best_f=-values.objective[values.feasible].min(),
+            objective_index=0,
+            constraints={1: (None, 0.0), 2: (None, 0.0)},
+        )
+        box = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+        point, _ = optimize_acqf(acquisition, box, q=1, num_restarts=10, raw_samples=512)
+    assert np.allclose(ours, SQUARE.from_unit(point.numpy())[0], atol=1e-3)
+    assert BotorchLogCEI(SQUARE, budget=20).inspect() == {}
+
+
+def test_botorch_seeks_feasibility_before_anything_is_feasible() -> None:
+    """Without a feasible point the acquisition function is the probability of one."""
+    design = draw(SQUARE, 6)
+    for n, name in ((1, "LogProbabilityOfFeasibility"), (2, "qLogProbabilityOfFeasibility")):
+        optimizer = BotorchLogCEI(SQUARE, budget=20, num_restarts=1, raw_samples=16)
+        values = corner(design)
+        optimizer.tell(design, values._replace(constraints=values.constraints + 9.0))
+        optimizer.ask(n)
+        assert optimizer.inspect() == {"acquisition": name}
+
+
+def test_isres_is_pymoo_where_nothing_is_ranked_by_chance() -> None:
+    """Without constraints it takes the steps of pymoo's own loop, individual by individual."""
+    from pymoo.algorithms.soo.nonconvex.isres import ISRES
+    from pymoo.core.population import Population
+    from pymoo.core.problem import Problem as PymooProblem
+    from pymoo.core.termination import NoTermination
+
+    space = Space([0.0] * 3, [1.0] * 3)
+
+    def bowl(x: Array) -> Evaluation:
+        return Evaluation(((x - 0.3) ** 2).sum(axis=1), np.empty((len(x), 0)))
+
+    design = draw(space, 6)
+    ours = advance(Isres(space, budget=140, seed=4), bowl, design, 5, n=14)[6:]
+
+    algorithm = ISRES(n_offsprings=14, sampling=Population.new(X=design))
+    problem = PymooProblem(n_var=3, n_obj=1, xl=0.0, xu=1.0)
+    algorithm.setup(problem, termination=NoTermination(), seed=4)
+    theirs = []
+    for _ in range(6):
+        population = algorithm.ask()
+        theirs.append(population.get("X"))
+        population.set("F", bowl(theirs[-1]).objective[:, None])
+        population.apply(lambda individual: individual.evaluated.add("F"))
+        algorithm.tell(infills=population)
+    assert np.array_equal(ours, np.vstack(theirs[1:]))
+
+
+def test_isres_comes_close_to_the_minimum_of_its_example() -> None:
+    """The documentation of pymoo solves G01, whose minimum is -15."""
+    from pymoo.problems.single import G1
+
+    problem = G1()
+    space = Space(*problem.bounds(), problem.n_ieq_constr)
+
+    def g01(x: Array) -> Evaluation:
+        values = problem.evaluate(x, return_as_dictionary=True)
+        return Evaluation(values["F"][:, 0], values["G"])
+
+    points = advance(Isres(space, budget=40000, seed=1), g01, draw(space, 30), 200, n=200)
+    assert -15.0 <= least(g01, points) < -14.8
+
+
+def test_nomad_gives_the_points_of_its_own_loop(tmp_path: Path) -> None:
+    """NOMAD by itself, in a process of its own, evaluates the same points in the same order."""
+    design = draw(SQUARE, 5)
+    optimizer = Nomad(SQUARE, budget=45, seed=6)
+    ours = advance(optimizer, corner, design, 40)[5:]
+    assert optimizer.inspect()["restarts"] == 0
+    optimizer.close()
+
+    best = corner(design).best()
+    order = [best, *(row for row in range(5) if row != best)]
+    seed = np.random.default_rng(np.random.SeedSequence(6).spawn(3)[2]).integers(2**16)
+    code = """
+import json, sys, PyNomad
+task, points = json.loads(sys.argv[1]), []
+def evaluate(point):
+    u = [point.get_coord(i) for i in range(2)]
+    points.append(u)
+    x = [-2.0 + 4.0 * value for value in u]
+    f = x[0] ** 2 + x[1] ** 2
+    point.setBBO(f"{f!r} {1.0 - (x[0] + x[1])!r} {x[0] - 0.5!r}".encode())
+    return 1
+open("x0.txt", "w").writelines(f"{u[0]!r} {u[1]!r}\\n" for u in task["starts"])
+PyNomad.optimize(evaluate, [], [0, 0], [1, 1], ["DIMENSION 2", "BB_OUTPUT_TYPE OBJ PB PB",
+    "MAX_BB_EVAL 45", f"SEED {task['seed']}", "DISPLAY_DEGREE 0", "X0 x0.txt"])
+print(json.dumps(points))
+"""
+    task = json.dumps({"starts": SQUARE.to_unit(design[order]).tolist(), "seed": int(seed)})
+    command = [sys.executable, "-c", code, task]
+    answer = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=tmp_path
+    ).stdout
+    theirs = SQUARE.from_unit(np.array(json.loads(answer.splitlines()[-1])))
+    assert np.array_equal(ours, theirs[5:])
+
+
+def test_nomad_solves_the_example_of_its_user_guide() -> None:
+    """The minimum of the first problem of the user guide is -4."""
+
+    def basic(x: Array) -> Evaluation:
+        first, second = ((x - 1.0) ** 2).sum(axis=1), ((x + 1.0) ** 2).sum(axis=1)
+        return Evaluation(x[:, 4], np.column_stack([first - 25.0, 25.0 - second]))
+
+    space = Space([-6.0] * 5, [5.0, 6.0, 7.0, 6.0, 6.0], 2)
+    points = advance(Nomad(space, budget=301, seed=0), basic, np.zeros((1, 5)), 300)
+    assert least(basic, points) == pytest.approx(-4.0, abs=0.05)
+
+
+def test_bayesqp_gives_the_points_of_its_own_loop() -> None:
+    """Its own loop with its own wrapper of a problem evaluates the same points."""
+    library = pytest.importorskip("bayesqp")
+    precision = torch.get_default_dtype()
+    design = np.array([[-1.0, 1.5]])
+    ours = advance(BayeSQP(SQUARE, budget=30, seed=8), corner, design, 17)
+    assert torch.get_default_dtype() == precision
+
+    problem = library.NumpyToConstrainedBoTorchProblem(
+        objective_func=lambda x: float((x**2).sum()),
+        constraint_funcs=[lambda x: float(x.sum() - 1.0), lambda x: float(0.5 - x[0])],
+        bounds=[(-2.0, 2.0), (-2.0, 2.0)],
+    )
+    seed = int(np.random.SeedSequence(8).generate_state(1)[0])
+    state = torch.get_rng_state()
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(seed)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            solver = _repaired(library)(objective_function=problem)
+            result = solver.minimize(torch.tensor(design), max_evals=18)
+    finally:
+        torch.set_default_dtype(precision)
+        torch.set_rng_state(state)
+    count = len(result.x_history)
+    assert count == 18
+    assert np.allclose(ours[:count], result.x_history, atol=1e-6)
+    assert least(corner, ours) == pytest.approx(0.5, abs=0.1)
+
+
+def test_bayesqp_leaves_the_global_generators_alone() -> None:
+    """What it draws from them is given back."""
+    state = torch.get_rng_state(), np.random.get_state()
+    advance(BayeSQP(SQUARE, budget=30, seed=8), corner, draw(SQUARE, 3), 10)
+    assert torch.equal(torch.get_rng_state(), state[0])
+    assert np.array_equal(np.random.get_state()[1], state[1][1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("id_", list(LIBRARIES))
+def test_a_missing_library_is_answered_with_the_pip_line(
+    id_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line can be copied as it is."""
+    module, distribution, extra = LIBRARIES[id_]
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra) as caught:
+        make_optimizer(id_, SQUARE, budget=10)
+    assert str(caught.value) == (
+        f'{id_} needs {distribution}, which is not installed: pip install "cbo-suite[{extra}]"'
+    )
+
+
+@pytest.mark.parametrize("id_", list(LIBRARIES))
+def test_the_version_of_the_library_is_on_record(id_: str) -> None:
+    """It stands among the versions of a run, under the name that installs it."""
+    optimizer = make_optimizer(id_, SQUARE, budget=10)
+    _, distribution, _ = LIBRARIES[id_]
+    assert describe_versions(type(optimizer))[distribution][0].isdigit()
+
+
+def test_another_version_than_tested_is_named() -> None:
+    """The warning has both versions."""
+    with pytest.warns(RuntimeWarning, match=r"egobox is tested with egobox 0\.1, installed is \d"):
+        Library("egobox", "egobox", "0.1", "egobox").load("egobox")
+
+
+def test_impossible_options_are_refused() -> None:
+    """With what was got."""
+    with pytest.raises(InvalidTask, match="at least 14, got 3"):
+        Isres(SQUARE, budget=10, offspring=3)
+    with pytest.raises(InvalidTask, match="raw_samples must be a whole number >= 10, got 5"):
+        BotorchLogCEI(SQUARE, budget=10, raw_samples=5)
+
+
+@pytest.mark.parametrize("id_", ["egobox", "optuna-tpe", "isres", "nomad"])
+def test_a_function_that_fails_here_and_there_is_minimised(id_: str) -> None:
+    """A third of the box gives no values; what is found lies elsewhere."""
+
+    def broken(x: Array) -> Evaluation:
+        objective, constraints = corner(x)
+        failed = x[:, 1] > 1.0
+        objective[failed], constraints[failed] = np.nan, np.nan
+        return Evaluation(objective, constraints)
+
+    optimizer = make_optimizer(id_, SQUARE, budget=60, seed=1)
+    points = advance(optimizer, broken, draw(SQUARE, 10), 50)
+    assert least(broken, points) < 1.0
