@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cbo_suite.optimizers.models.fit import NOISE_FREE
+from cbo_suite.optimizers.models.prediction import predict
 from cbo_suite.optimizers.models.surrogate import Model, Surrogate, Transform
 from cbo_suite.optimizers.scbo.acquisition import Acquisition
 from cbo_suite.optimizers.scbo.archive import Archive
@@ -23,11 +24,19 @@ from cbo_suite.optimizers.scbo.candidates import (
     PERTURBED_VARIABLES,
     candidate_count,
     candidates,
-    sobol,
 )
+from cbo_suite.optimizers.scbo.designs import design_points
 from cbo_suite.optimizers.scbo.region import Region
 from cbo_suite.optimizers.scbo.trust_region import TrustRegion
-from cbo_suite.protocols import Array, Evaluation, Space, whole_number
+from cbo_suite.optimizers.shared.placing import Ground
+from cbo_suite.protocols import (
+    Array,
+    BoolArray,
+    Evaluation,
+    Prediction,
+    Space,
+    whole_number,
+)
 
 INITIAL_RADIUS = 1.0
 LARGEST_RADIUS = 1.0
@@ -90,11 +99,16 @@ class FuRBO:
         self._num_candidates = whole_number("num_candidates", num_candidates or usual, 1)
         self._transform = Transform(transformed, transformed)
         self._acquisition = Acquisition("ts", "auto", "dense")
-        self._archive = Archive(space)
+        self._archive, self._ground = Archive(space), Ground(space)
+        self._expected = 0
         self._asks = 0
         self._told_first = 0
         self._inspection: dict[str, Any] = {}
         self._region, self._surrogate = self._new_region(0), self._new_surrogate()
+
+    def expect_design(self, n: int) -> None:
+        """Know that the run begins with a design of `n` points: so it does after a restart."""
+        self._expected = whole_number("n", n, 0)
 
     def ask(self, n: int = 1) -> Array:
         """Propose up to `n` points, shape `(k, d)`."""
@@ -123,6 +137,21 @@ class FuRBO:
         if self._region.trust.finished:
             self._begin(self._region.number + 1)
 
+    def predict(self, x: Array) -> Prediction:
+        """What models of all results since the last restart say about points `(p, d)`.
+
+        Of a region without results it is what models of all results say.
+
+        Raises:
+            InvalidTask: Nothing was told yet.
+            InvalidPoint: The points have the wrong shape or leave the box.
+        """
+        archive, members = self._archive, self._region.members
+        surrogate = self._surrogate.copy() if members else self._new_surrogate()
+        own = members or list(range(len(archive)))
+        told = Evaluation(archive.objective[own], archive.constraints[own])
+        return predict(self._space, x, surrogate, self._transform, archive.x[own], told)
+
     def inspect(self) -> dict[str, Any]:
         """Where the ball stands and what the last ask did, as plain JSON."""
         trust = self._region.trust
@@ -139,6 +168,7 @@ class FuRBO:
         return {
             "asks": self._asks,
             "told_first": self._told_first,
+            "expected_design": self._expected,
             "pending": self._archive.get_state(),
             "region": self._region.get_state(),
             "surrogate": self._surrogate.get_state(),
@@ -147,6 +177,8 @@ class FuRBO:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` told, after all data of that time were told."""
         self._asks, self._told_first = state["asks"], state["told_first"]
+        # What was said to this optimizer holds: a longer run may have a larger design.
+        self._expected = self._expected or state["expected_design"]
         self._begin(state["region"]["number"])
         self._archive.set_state(state["pending"])
         ball = self._region.trust
@@ -178,24 +210,37 @@ class FuRBO:
         """Points of the region's own design that are still to be asked."""
         if self._region.number == 0 and self._told_first:
             return 0
-        # As many as the run began with, or what the publication begins with.
-        return (self._told_first or 3 * self._space.dim) - self._region.design_asked
+        return self._design_size() - self._region.design_asked
+
+    def _design_size(self) -> int:
+        """Points of a design: as many as the run began with, else as in the publication."""
+        return self._expected or 3 * self._space.dim
 
     def _design_points(self, n: int) -> Array:
         """The next points of the region's own design, and of its sequence after that."""
         start, left = self._region.design_asked, self._design_left()
         stop = start + (min(n, left) if left > 0 else n)
         self._region.design_asked = stop
-        generator = np.random.default_rng([self._seed, _DESIGN_STREAM, self._region.number])
-        return sobol(stop, self._space.dim, generator)[start:]
+        archive, size = self._archive, self._design_size()
+        generator = self._generator(_DESIGN_STREAM, self._region.number)
+        failed = ~self._finite()
+        points = design_points(start, stop, size, generator, archive.x, failed)
+        others = self._generator(_ASK_STREAM, self._asks)
+        return self._ground.renew(points, archive.known(), others)
+
+    def _generator(self, stream: int, number: int) -> np.random.Generator:
+        """A generator of its own for each purpose: the state needs no generator."""
+        return np.random.default_rng([self._seed, stream, number])
+
+    def _finite(self) -> BoolArray:
+        """Which results are all finite numbers, shape `(n,)`: no other one can be the best."""
+        series = np.column_stack([self._archive.objective, self._archive.constraints])
+        return np.asarray(np.isfinite(series).all(axis=1))
 
     def _violation(self) -> Array:
         """Total violation of every result as the models see it, shape `(n,)`."""
-        archive = self._archive
-        values = self._transform.constraints(archive.constraints)
-        series = np.column_stack([archive.objective, archive.constraints])
-        finite = np.isfinite(series).all(axis=1)
-        total: Array = np.where(finite, np.maximum(values, 0.0).sum(axis=1), np.inf)
+        values = self._transform.constraints(self._archive.constraints)
+        total: Array = np.where(self._finite(), np.maximum(values, 0.0).sum(axis=1), np.inf)
         return total
 
     def _choose(self, n: int) -> Array:
@@ -207,17 +252,20 @@ class FuRBO:
         violation = self._violation()
         index = self._region.centre(archive.objective, violation)
         centre = archive.x[index]
-        generator = np.random.default_rng([self._seed, _ASK_STREAM, self._asks])
+        generator = self._generator(_ASK_STREAM, self._asks)
         inspectors = ball_points(self._num_inspectors, centre, self._region.trust.length, generator)
         best = best_inspectors(posterior_means(model, self._surrogate.tensor(inspectors)))
         lower, upper = inspectors[best].min(axis=0), inspectors[best].max(axis=0)
+        lower, upper = self._ground.widen(centre, lower, upper)
         share = min(1.0, PERTURBED_VARIABLES / centre.size)
         count = max(self._num_candidates, n)
         points = candidates(count, centre, lower, upper, generator, share)
-        points = self._space.round_unit(points)
+        points = self._ground.settle(
+            points, archive.known(), generator, centres=centre[None], least=n
+        )
         # Thompson sampling needs no best value.
         chosen, feasible = self._acquisition.choose(
-            model, self._surrogate.tensor(points), n, None, generator
+            model, self._surrogate.tensor(points), min(n, len(points)), None, generator
         )
         self._inspection = {
             "sides": float(np.exp(np.log(np.maximum(upper - lower, 1e-12)).mean())),

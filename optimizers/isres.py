@@ -63,7 +63,7 @@ class Isres:
         self._algorithm: Any = None
         self._fresh: deque[Any] = deque()
         # Individuals under way, by the points they were asked as.
-        self._pending: dict[bytes, Any] = {}
+        self._pending: dict[bytes, list[Any]] = {}
         self._told: list[Any] = []
         self._generations = 0
 
@@ -81,7 +81,7 @@ class Isres:
             if x.tobytes() in self._pending:
                 # A second copy of a point under way would be worth nothing.
                 x = self._space.sample(1, self._random)[0]
-            self._pending[x.tobytes()] = individual
+            self._pending.setdefault(x.tobytes(), []).append(individual)
             points.append(x)
         return np.array(points)
 
@@ -90,8 +90,11 @@ class Isres:
         x = np.asarray(x, dtype=float)
         finite = self._archive.add(x, evaluation)
         for point, objective, constraints in zip(x, *finite, strict=True):
-            individual = self._pending.pop(point.tobytes(), None)
-            if individual is not None:
+            waiting = self._pending.get(point.tobytes())
+            if waiting:
+                individual = waiting.pop(0)
+                if not waiting:
+                    del self._pending[point.tobytes()]
                 # Where whole numbers or linear constraints have moved it, it is there.
                 unit = np.clip(self._space.to_unit(point), 0.0, 1.0)
                 self._told.append(_evaluated(individual, unit, float(objective), constraints))

@@ -46,7 +46,7 @@ class _Study(ABC):
         self._random = np.random.default_rng(seed)
         self._distributions = {f"x{index}": self._distribution(index) for index in range(space.dim)}
         # Trials under way by the points they were asked as.
-        self._running: dict[bytes, Any] = {}
+        self._running: dict[bytes, list[Any]] = {}
         # Optuna's own seeds have 32 bits.
         short = int(np.random.SeedSequence(seed).generate_state(1)[0])
         with _quiet(self._library):
@@ -85,7 +85,7 @@ class _Study(ABC):
             self._study.tell(trial, state=self._library.trial.TrialState.FAIL)
             self._study.enqueue_trial(self._parameters(x))
             trial = self._study.ask(self._distributions)
-        self._running[x.tobytes()] = trial
+        self._running.setdefault(x.tobytes(), []).append(trial)
         return x
 
     def tell(self, x: Array, evaluation: Evaluation) -> None:
@@ -95,10 +95,13 @@ class _Study(ABC):
         with _quiet(self._library):
             for point, objective, constraints in zip(x, *finite, strict=True):
                 limits = {f"c{index}": float(value) for index, value in enumerate(constraints)}
-                trial = self._running.pop(point.tobytes(), None)
-                if trial is None:
+                waiting = self._running.get(point.tobytes())
+                if not waiting:
                     self._add(point, float(objective), limits)
                     continue
+                trial = waiting.pop(0)
+                if not waiting:
+                    del self._running[point.tobytes()]
                 for name, value in limits.items():
                     trial.set_constraint(name, value)
                 self._study.tell(trial, float(objective))

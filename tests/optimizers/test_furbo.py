@@ -135,6 +135,7 @@ def test_restarts_with_a_fresh_design() -> None:
     optimizer = FuRBO(SPACE, budget=200, batch_size=1, seed=3)
     design = np.random.default_rng(1).random((4, 2))
     worse = Evaluation(np.full(1, 9.0), np.full((1, 1), -1.0))
+    optimizer.expect_design(4)
     optimizer.tell(design, Evaluation(np.zeros(4), np.full((4, 1), -1.0)))
     for _ in range(24):
         assert optimizer.inspect()["restarts"] == 0

@@ -211,7 +211,8 @@ def test_isres_comes_close_to_the_minimum_of_its_example() -> None:
     from pymoo.problems.single import G1
 
     problem = G1()
-    space = Space(*problem.bounds(), problem.n_ieq_constr)
+    lower, upper = problem.bounds()
+    space = Space(lower, upper, problem.n_ieq_constr)
 
     def g01(x: Array) -> Evaluation:
         values = problem.evaluate(x, return_as_dictionary=True)
@@ -254,6 +255,8 @@ print(json.dumps(points))
     ).stdout
     theirs = SQUARE.from_unit(np.array(json.loads(answer.splitlines()[-1])))
     assert np.array_equal(ours, theirs[5:])
+    other = Nomad(SQUARE, budget=45, seed=7)
+    assert not np.array_equal(ours, advance(other, corner, design, 40)[5:])
 
 
 def test_nomad_solves_the_example_of_its_user_guide() -> None:
