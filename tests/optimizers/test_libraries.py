@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 
+import cbo_suite as cbo
 from cbo_suite import Evaluation, Space
 from cbo_suite.errors import InvalidTask, MissingExtra
 from cbo_suite.harness.environment import describe_versions
@@ -359,3 +360,15 @@ def test_a_function_that_fails_here_and_there_is_minimised(id_: str) -> None:
     optimizer = make_optimizer(id_, SQUARE, budget=60, seed=1)
     points = advance(optimizer, broken, draw(SQUARE, 10), 50)
     assert least(broken, points) < 1.0
+
+
+@pytest.mark.parametrize("id_", [*LIBRARIES, "furbo"])
+def test_an_interrupted_run_resumes_bit_by_bit(id_: str, tmp_path: Path) -> None:
+    """A journal that ends early is taken up, by the state or by asking everything again."""
+    settings: dict[str, Any] = {"budget": 16, "n_init": 10, "seed": 1}
+    whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    expected = cbo.run("toy-2d-v1", id_, journal=whole, **settings)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    part.write_bytes(b"".join(lines[:-4]))
+    resumed = cbo.run("toy-2d-v1", id_, journal=part, **settings)
+    assert np.array_equal(resumed.x, expected.x)
