@@ -80,6 +80,14 @@ def test_variants_are_grouped_under_their_method(monkeypatch: pytest.MonkeyPatch
         "slack": 2,
         "pesc": 2,
         "cmes-ibo": 1,
+        "egobox": 1,
+        "optuna-gp": 1,
+        "optuna-tpe": 1,
+        "botorch-logcei": 1,
+        "isres": 1,
+        "nomad": 1,
+        "bayesqp": 1,
+        "furbo": 1,
         "their-scbo": 1,
     }
     assert methods["scbo-untransformed-ei-global"] == methods["scbo"] == "scbo"
