@@ -58,9 +58,11 @@ ROUGH_STEPS, FINAL_STEPS = 12, 3
 REFIT_GROWTH = 1.1
 # Most data that hyperparameters are fitted to: some hundreds know the length scales, and a step
 # costs the cube of their number. The posterior is always that of all data, whose factors are the
-# larger part of a fit then: it waits longer.
+# larger part of a fit then: it waits longer, but not for a model to which new data come as a
+# surprise. That is one whose log likelihood per result falls by this many nats.
 MOST_FITTED = 512
 LATE_GROWTH = 1.2
+SURPRISE = 0.1
 # Log hyperparameters are rounded to whole multiples of 1 / QUANTA: a state is exact and short.
 QUANTA = 1000
 
@@ -162,8 +164,12 @@ class Surrogate:
         self._bounds, self._transform, self._like, self._kind = bounds, transform, like, kind
         self._default = default_parameters(num_constraints + 1, dim, bounds, like)
         self._parameters = self._default.clone()
-        # Numbers of data at which the factors were made and then extended.
+        # Numbers of data at which the first factors were made and all were then extended.
         self._built: list[int] = []
+        # For each model at which of these its factor was made, and its log likelihood per result
+        # then, in the units of the series.
+        self._made: list[int] = []
+        self._likelihood: list[float] = []
         self._factors: list[Factor] = []
         self._varying: list[int] = []
 
@@ -172,6 +178,7 @@ class Surrogate:
         twin = copy.copy(self)
         twin._parameters = self._parameters.clone()
         twin._built, twin._factors = list(self._built), list(self._factors)
+        twin._made, twin._likelihood = list(self._made), list(self._likelihood)
         return twin
 
     def tensor(self, values: Array) -> Tensor:
@@ -188,10 +195,12 @@ class Surrogate:
         varying = [0, *(int(k) for k in np.flatnonzero(~series.constant) if k > 0)]
         inputs, outputs = self.tensor(x), self.tensor(series.values[:, varying].T.copy())
         constants = [float(transformed[0, k - 1]) for k in _missing(varying, series)]
-        build = self._matrix_free if self._is_matrix_free(outputs) else self._dense
-        return Model(
-            build(inputs, outputs, varying), series.mean[varying], series.scale[varying], constants
-        )
+        gp: BatchGP | KeopsGP
+        if self._is_matrix_free(outputs):
+            gp = self._matrix_free(inputs, outputs, varying)
+        else:
+            gp = self._dense(inputs, outputs, varying, series.scale[varying])
+        return Model(gp, series.mean[varying], series.scale[varying], constants)
 
     def _is_matrix_free(self, y: Tensor) -> bool:
         """Whether models of outputs `(b, n)` are to do without Cholesky factors."""
@@ -200,12 +209,36 @@ class Surrogate:
             self._kind = _keops_or_dense(size)
         return self._kind == "keops"
 
-    def _dense(self, x: Tensor, y: Tensor, varying: list[int]) -> BatchGP:
-        """Exact models of inputs `(n, d)` and outputs `(b, n)`."""
+    def _dense(self, x: Tensor, y: Tensor, varying: list[int], scale: Array) -> BatchGP:
+        """Exact models of inputs `(n, d)` and outputs `(b, n)`, which were divided by `scale`."""
         if self._must_fit(len(x), varying):
             self._fit(x, y, varying)
         self._factorise(x)
-        return BatchGP(x, y, self._parameters[varying], self._factors)
+        gp = BatchGP(x, y, self._parameters[varying], self._factors)
+        if len(x) <= MOST_FITTED or not _expensive(len(x), varying):
+            return gp
+        likelihood = _likelihood(gp, scale)
+        if not self._likelihood:
+            self._likelihood = likelihood.tolist()
+        surprised = np.flatnonzero(likelihood < np.array(self._likelihood) - SURPRISE)
+        if surprised.size == 0:
+            return gp
+        self._fit_again(x, y, surprised)
+        gp = BatchGP(x, y, self._parameters[varying], self._factors)
+        for index, value in zip(surprised, _likelihood(gp, scale)[surprised], strict=True):
+            self._likelihood[index] = float(value)
+        return gp
+
+    def _fit_again(self, x: Tensor, y: Tensor, models: NDArray[np.intp]) -> None:
+        """Fit some of the models to part of the data and make their Cholesky factors anew."""
+        rows, part = [self._varying[index] for index in models], fitted_part(len(x))
+        start = revive(self._parameters[rows], x)
+        own = y[torch.as_tensor(models, device=y.device)]
+        best = self._fit_briefly(x[part], own[:, part], start, EXPENSIVE_STEPS)
+        self._parameters[rows] = _rounded(best)
+        for index, kernel in zip(models, kernels(self._parameters[rows]), strict=True):
+            self._made[index] = len(self._built) - 1
+            self._factors[index] = factorise(kernel, x)
 
     def _matrix_free(self, x: Tensor, y: Tensor, varying: list[int]) -> KeopsGP:
         """Models by conjugate gradients, fitted when the data have grown by a factor."""
@@ -262,8 +295,9 @@ class Surrogate:
 
     def _keep(self, best: Tensor, count: int, varying: list[int]) -> None:
         """Take over hyperparameters that were fitted to `count` data."""
-        self._parameters[varying] = (best * QUANTA).round() / QUANTA
+        self._parameters[varying] = _rounded(best)
         self._built, self._factors, self._varying = [count], [], varying
+        self._made, self._likelihood = [0] * len(varying), []
 
     def _factorise(self, x: Tensor) -> None:
         """Bring the Cholesky factors up to date, by the same steps as without interruption."""
@@ -271,10 +305,13 @@ class Surrogate:
             self._built.append(x.shape[0])
         own = kernels(self._parameters[self._varying])
         if not self._factors:
-            self._factors = [factorise(kernel, x[: self._built[0]]) for kernel in own]
-        for stop in self._built:
-            if stop > self._factors[0].lower.shape[0]:
-                for index, kernel in enumerate(own):
+            self._factors = [
+                factorise(kernel, x[: self._built[made]])
+                for kernel, made in zip(own, self._made, strict=True)
+            ]
+        for index, kernel in enumerate(own):
+            for stop in self._built:
+                if stop > self._factors[index].lower.shape[0]:
                     self._factors[index] = extend(kernel, self._factors[index], x[:stop])
 
     def at_bounds(self) -> dict[str, list[int]]:
@@ -293,13 +330,16 @@ class Surrogate:
         return {
             "parameters": (self._parameters * QUANTA).round().int().tolist(),
             "built": list(self._built),
+            "made": list(self._made),
+            "likelihood": list(self._likelihood),
             "varying": list(self._varying),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` described; the factors are made again when needed."""
         stored = self.tensor(np.array(state["parameters"], dtype=float)) / QUANTA
-        self._built = list(state["built"])
+        self._built, self._made = list(state["built"]), list(state["made"])
+        self._likelihood = list(state["likelihood"])
         self._varying, self._factors = list(state["varying"]), []
         # What was never fitted is not rounded either.
         self._parameters = self._default.clone()
@@ -315,6 +355,18 @@ def fitted_part(count: int, size: int = MOST_FITTED) -> NDArray[np.intp]:
     newest = size // 2
     older = np.linspace(0, count - newest, size - newest, endpoint=False)
     return np.concatenate([older.astype(np.intp), np.arange(count - newest, count)])
+
+
+def _rounded(parameters: Tensor) -> Tensor:
+    """Log hyperparameters as whole multiples of 1 / `QUANTA`."""
+    return (parameters * QUANTA).round() / QUANTA
+
+
+def _likelihood(gp: BatchGP, scale: Array) -> Array:
+    """Log likelihood per result of each model, shape `(b,)`, in the units before `scale`."""
+    per_result = gp.log_likelihood().cpu().numpy().astype(float) / gp.x.shape[0]
+    unscaled: Array = per_result - np.log(scale)
+    return unscaled
 
 
 def _keops_or_dense(size: int) -> str:
