@@ -110,6 +110,10 @@ class ExecutableOutputInvalid(ExecutableFailed):
     """An executable ended well but its output is missing, short, long or not finite numbers."""
 
 
+class InvalidResult(CboError, ValueError):
+    """A result is of a point that is not under way, was told otherwise, or has the wrong size."""
+
+
 class OptimizerFailed(CboError, RuntimeError):
     """An optimizer raised or broke its contract.
 

@@ -26,7 +26,11 @@ _COMMANDS = {
     "run": _Command(
         "cbo_suite.cli.run:run_command", "Run an optimizer, or a campaign of many runs."
     ),
-    "status": _Command("cbo_suite.cli.status:status", "Show what a campaign has done."),
+    "ask": _Command("cbo_suite.cli.ask:ask", "Get points for your own simulator to evaluate."),
+    "tell": _Command("cbo_suite.cli.tell:tell", "Tell the results of these points."),
+    "status": _Command(
+        "cbo_suite.cli.status:status", "Show what a campaign, or a study, has done."
+    ),
     "export": _Command("cbo_suite.cli.export:export", "Collect the records of finished runs."),
     "leaderboard": _Command("cbo_suite.cli.leaderboard:leaderboard", "Build the leaderboard."),
     "verify": _Command("cbo_suite.cli.verify:verify", "Verify results: read and replay them."),

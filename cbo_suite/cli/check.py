@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import click
+
+from cbo_suite.cli.targets import load_target
 
 
 @click.command()
@@ -24,7 +22,8 @@ def check(target: str, budget: int) -> None:
     """Check the class MODULE:CLASS, an optimizer or a problem.
 
     A class with `ask` and `tell` is checked as an optimizer, one with `evaluate` as a problem,
-    which is made without arguments. MODULE is found from the current folder.
+    which is made without arguments. MODULE is found from the current folder; it may also be a file,
+    as in my_search.py:MySearch.
     """
     from cbo_suite.checks import optimizer_report, problem_report
     from cbo_suite.cli.tables import print_table
@@ -44,19 +43,3 @@ def check(target: str, budget: int) -> None:
     click.echo(f"{counts['ok']} ok, {counts['skipped']} skipped, {counts['failed']} failed")
     if counts["failed"]:
         raise click.exceptions.Exit(1)
-
-
-def load_target(target: str) -> Any:
-    """Import MODULE:CLASS, from the current folder too."""
-    module, _, name = target.partition(":")
-    if not module or not name:
-        raise click.UsageError(f"write it as module:Class, got {target!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"cannot import {error.name!r}: is {module} in this folder or installed?"
-        ) from error
-    except AttributeError as error:
-        raise click.ClickException(f"module {module} has no {name!r}") from error

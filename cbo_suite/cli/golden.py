@@ -28,7 +28,7 @@ def golden(problem: str, by: str | None, out: Path) -> None:
     with to nine digits; without it they are those of the problem as it is now.
     """
     from cbo_suite.authoring.golden_values import golden_values, write_golden
-    from cbo_suite.cli.check import load_target
+    from cbo_suite.cli.targets import load_target
     from cbo_suite.registry import make_problem, resolve_problem_id
 
     id_ = resolve_problem_id(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -110,10 +111,32 @@ def _setting(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def _option(text: str) -> tuple[str, Any]:
+    """Read name=value, where the value is JSON if it can be, else text."""
+    name, value = _setting(text)
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _numbers(text: str) -> list[float]:
+    """Read numbers with commas between them."""
+    return [float(part) for part in text.split(",")]
+
+
+def _indices(text: str) -> list[int]:
+    """Read whole numbers with commas between them."""
+    return [_whole(part) for part in text.split(",")]
+
+
 NAMES = _Reader("A,B,...", _names, "ids with commas between them, such as scbo,cobyla")
 SEEDS = _Reader("0-29", _seeds, "numbers and ranges, such as 0-29 or 0,3,5-7")
 TIME = _Reader("TIME", _amount(_SECONDS, 1), "seconds, or a number with s, m, h or d, such as 90m")
 SIZE = _Reader("SIZE", _amount(_BYTES, 1), "bytes, or a number with K, M, G or T, such as 2G")
 SHARD = _Reader("I/N", _shard, "i/n with i from 1 to n, such as 2/8")
 SETTING = _Reader("NAME=VALUE", _setting, "name=value, such as partition=short")
+OPTION = _Reader("NAME=VALUE", _option, "name=value, such as delta=0.1 or acquisition=ei")
+NUMBERS = _Reader("A,B,...", _numbers, "numbers with commas between them, such as 0,-1.5,1e-3")
+INDICES = _Reader("I,J,...", _indices, "places of variables, counted from 0, such as 0,2")
 HEX = _Reader("HEX", _hexadecimal, "the digits 0-9 and a-f that were printed, such as 5eed")

@@ -1,4 +1,4 @@
-"""`cbo status`: what a campaign has done."""
+"""`cbo status`: what a campaign has done, or a study of `cbo ask`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,23 @@ _WORDS = ("done", "running", "failed", "skipped", "interrupted", "missing", "dam
 
 
 @click.command()
-@click.argument(
-    "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path("runs")
-)
+@click.argument("place", type=click.Path(exists=True, path_type=Path), default=Path("runs"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per run.")
-def status(folder: Path, as_json: bool) -> None:
-    """Show what is done, running, failed and missing in the campaign in FOLDER [runs]."""
+def status(place: Path, as_json: bool) -> None:
+    """Show what is done, running, failed and missing in a campaign or a study.
+
+    PLACE is the folder of a campaign [runs], or the file of a study of `cbo ask`.
+    """
+    if not place.is_dir():
+        from cbo_suite.cli.study_status import show_study
+
+        show_study(place, as_json)
+        return
+    _show_campaign(place, as_json)
+
+
+def _show_campaign(folder: Path, as_json: bool) -> None:
+    """Print how it is with the runs of a campaign."""
     from cbo_suite.campaign.store import Store
 
     store = Store(folder)

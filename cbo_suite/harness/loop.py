@@ -23,7 +23,6 @@ import msgspec
 import numpy as np
 
 from cbo_suite.errors import (
-    CboError,
     EvaluationFailed,
     JournalError,
     MalformedEvaluation,
@@ -33,6 +32,7 @@ from cbo_suite.errors import (
 from cbo_suite.harness.description import describe_run, plain_json
 from cbo_suite.harness.design import initial_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
+from cbo_suite.harness.proposals import valid_points
 from cbo_suite.harness.results import Run, gather_run
 from cbo_suite.harness.resuming import resumed_header, told_before
 from cbo_suite.harness.settings import Factory, Progress, Settings
@@ -198,7 +198,7 @@ class Loop:
             if self.asked < told_before(self.header):
                 wanted = min(wanted, told_before(self.header) - self.asked)
             x = self.timed_call(
-                "ask", lambda: self.valid_points(self.optimizer.ask(wanted), wanted)
+                "ask", lambda: valid_points(self.problem.space, self.optimizer.ask(wanted), wanted)
             )
         if self.settings.real_time:
             duration = 0.0
@@ -325,20 +325,6 @@ class Loop:
         return all(
             status in ("failed", "timeout") for batch in self.batches for status in batch.status
         )
-
-    def valid_points(self, x: object, wanted: int) -> Array:
-        """Check what an optimizer asked for; clip what rounding put outside the box."""
-        space = self.problem.space
-        if not isinstance(x, np.ndarray):
-            raise CboError(f"it must give a NumPy array, got {type(x).__name__}")
-        if x.dtype.kind not in "fiu":
-            raise CboError(f"it must give real numbers, got dtype {x.dtype}")
-        if x.ndim != 2 or x.shape[1] != space.dim or not 1 <= len(x) <= wanted:
-            raise CboError(
-                f"it must give 1 to {wanted} points of {space.dim} coordinates each, got an "
-                f"array of shape {x.shape}"
-            )
-        return space.validate(space.snap(x))
 
     def timed_call(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""

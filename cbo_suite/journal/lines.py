@@ -147,7 +147,7 @@ def _checksum(before: bytes, body: bytes) -> bytes:
     return total.hexdigest()[:_DIGITS].encode()
 
 
-def encode_line(line: Line, before: bytes) -> tuple[bytes, bytes]:
+def encode_line(line: msgspec.Struct, before: bytes) -> tuple[bytes, bytes]:
     """Write a line with its newline.
 
     Args:
