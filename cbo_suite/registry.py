@@ -172,14 +172,15 @@ def optimizer_factory(id: str) -> Callable[..., Optimizer]:
     return variant
 
 
-def has_option(id: str, name: str) -> bool:
-    """Say whether an optimizer takes an option of this name.
+def has_option(optimizer: str | Callable[..., Optimizer], name: str) -> bool:
+    """Say whether an optimizer, by its id or its class, takes an option of this name.
 
     Raises:
         UnknownId: No such optimizer; the message suggests near ones.
         MissingExtra: It needs a library that is not installed.
     """
-    parameters = inspect.signature(optimizer_factory(id)).parameters
+    factory = optimizer_factory(optimizer) if isinstance(optimizer, str) else optimizer
+    parameters = inspect.signature(factory).parameters
     return name in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     )

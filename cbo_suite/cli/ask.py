@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cbo_suite.cli.parameters import INDICES, NUMBERS, OPTION
+from cbo_suite.cli.run import find_own, optimizer_options
 
 if TYPE_CHECKING:
     from cbo_suite.protocols import Space
@@ -73,8 +74,11 @@ def ask(
     Exit status 3: the budget is spent. 4: a result must be told first.
     """  # noqa: D301 (click wants the sign itself)
     from cbo_suite.cli.study_status import id_ranges
-    from cbo_suite.study import Study
+    from cbo_suite.study import DEFAULT_OPTIMIZER, Study
 
+    own = None if optimizer is None else find_own(optimizer)
+    # Of a study that is there, the options are compared to those on record.
+    takers = [] if study.exists() else [own or DEFAULT_OPTIMIZER]
     definition = {name: numbers.pop(name) for name in _DEFINITION}
     space = _make_space(definition, space_file)
     if space is not None and numbers["batch_size"] is None and not study.exists():
@@ -82,8 +86,8 @@ def ask(
     with Study(
         study,
         space,
-        optimizer=_find_optimizer(optimizer),
-        options=dict(options) or None,
+        optimizer=own,
+        options=optimizer_options(None, options, takers) or None,
         **numbers,
     ) as served:
         points = served.pending if pending else served.ask(count)
@@ -133,13 +137,6 @@ def _make_space(definition: dict[str, Any], file: Path | None) -> Space | None:
         integer=given.get("integer", []),
         log_scale=given.get("log_scale", []),
     )
-
-
-def _find_optimizer(name: str | None) -> Any:
-    """Return an id as it is, and the class that MODULE:CLASS names."""
-    from cbo_suite.cli.targets import load_target
-
-    return load_target(name) if name is not None and ":" in name else name
 
 
 def _print(points: Sequence[Point], form: str, dim: int) -> None:

@@ -23,13 +23,12 @@ from cbo_suite.campaign import Campaign
 from cbo_suite.campaign.condense import write_campaign_records
 from cbo_suite.campaign.store import Store
 from cbo_suite.cli.parameters import Shard
-from cbo_suite.cli.run import best_note, device_option
+from cbo_suite.cli.plan import planned_tasks
+from cbo_suite.cli.run import best_note, optimizer_options
 from cbo_suite.cli.tables import make_console, print_table
 from cbo_suite.engines import EngineOptions, Limits, Outcome, make_engine
-from cbo_suite.errors import UnknownId
-from cbo_suite.registry import list_optimizers, optimizer_factory, resolve_problem_id
 from cbo_suite.system import cores
-from cbo_suite.tasks import Task, change_task, get_suite, make_tasks, shard
+from cbo_suite.tasks import Task, shard
 
 STOPPED = 130  # the exit status of what Ctrl-C ended
 SHOWN_FAILURES = 20
@@ -52,7 +51,9 @@ def run_plan(whole: list[Task], title: str, options: Mapping[str, Any]) -> None:
     # The driver of a graphics card reserves far more addresses than there is memory.
     shared = local and options["device"] in (None, "cpu")
     memory = options["memory"] or (_physical_memory() // (jobs or 1) if shared else None)
-    chosen = device_option(options["device"], (task.optimizer for task in tasks))
+    chosen = optimizer_options(
+        options["device"], options.get("options", ()), (task.optimizer for task in tasks)
+    )
     store = Store(options["out"])
     campaign = Campaign(
         tasks,
@@ -85,36 +86,6 @@ def run_plan(whole: list[Task], title: str, options: Mapping[str, Any]) -> None:
         screen = _Screen(campaign, title, jobs or max(1, engine.room()))
         stopped = _carry_out(campaign, engine, screen)
     sum_up(campaign, stopped)
-
-
-def planned_tasks(suite: str | None, options: Mapping[str, Any]) -> list[Task]:
-    """Write out the tasks that the options name.
-
-    Raises:
-        UnknownId: A suite, problem or optimizer does not exist, or the suite has none of these.
-    """
-    problems = [resolve_problem_id(id_) for id_ in options["problems"] or ()]
-    optimizers = list(options["optimizers"] or ())
-    known = {optimizer.id for optimizer in list_optimizers()}
-    for id_ in optimizers:
-        if id_ not in known:
-            optimizer_factory(id_)  # it says what may have been meant
-    seeds = options["seeds"]
-    changes = {name: options[name] for name in ("budget", "batch_size", "n_init", "workers")}
-    if suite is None:
-        if not problems or not optimizers:
-            raise click.UsageError("give both --problems and --optimizers, or a --suite")
-        return make_tasks(problems, optimizers, range(30) if seeds is None else seeds, **changes)
-    tasks = [
-        change_task(task, **changes)
-        for task in get_suite(suite).tasks()
-        if (not problems or task.problem in problems)
-        and (not optimizers or task.optimizer in optimizers)
-        and (seeds is None or task.seed in set(seeds))
-    ]
-    if not tasks:
-        raise UnknownId(f"suite {suite} has no task of these problems, optimizers and seeds")
-    return tasks
 
 
 def _physical_memory() -> int:

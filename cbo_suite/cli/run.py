@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbo_suite.cli.parameters import NAMES, SEEDS, SETTING, SHARD, SIZE, TIME
+from cbo_suite.cli.parameters import NAMES, OPTION, SEEDS, SETTING, SHARD, SIZE, TIME
 
 if TYPE_CHECKING:
     from cbo_suite.harness import Progress
@@ -47,6 +47,13 @@ _SINGLE = ("seed", "journal")
 @click.option(
     "--processes", type=click.IntRange(1), help="Processes that evaluate side by side [workers]."
 )
+@click.option(
+    "--option",
+    "options",
+    type=OPTION,
+    multiple=True,
+    help="Option of the optimizer, such as acquisition=ei; the value is JSON or text.",
+)
 @click.option("--device", help="Where models are computed, such as cuda [cpu].")
 @click.option("--evaluation-timeout", type=TIME, help="Kill an evaluation that takes longer.")
 @click.option("--real-time", is_flag=True, help="Tell workers' results in the order they come.")
@@ -54,8 +61,16 @@ _SINGLE = ("seed", "journal")
     "--journal", type=click.Path(dir_okay=False, path_type=Path), help="Write a single run here."
 )
 @click.option("--suite", help="Run the tasks of a suite (see `cbo list`).")
-@click.option("--problems", type=NAMES, help="Run these problems, or these of the suite.")
-@click.option("--optimizers", type=NAMES, help="Run these optimizers, or these of the suite.")
+@click.option(
+    "--problems",
+    type=NAMES,
+    help="Run these problems, or these of the suite: ids, tracks such as small-v1, or all.",
+)
+@click.option(
+    "--optimizers",
+    type=NAMES,
+    help="Run these optimizers: those of the suite, or others on its problems.",
+)
 @click.option("--seeds", type=SEEDS, help="Run these seeds, or these of the suite [0-29].")
 @click.option(
     "--out",
@@ -93,6 +108,8 @@ def run_command(
 
     A campaign skips what is done, resumes what was interrupted and runs the rest, one process per
     core. Ctrl-C stops it, twice at once; the same command goes on.
+
+    OPTIMIZER is an id, or a class of your own as my_file.py:MyOptimizer; PROBLEM likewise.
     """
     # Who names workers on the command line has several processors for them.
     options["processes"] = options["processes"] or options["workers"]
@@ -110,8 +127,11 @@ def run_command(
         )
     _refuse(ctx, _CAMPAIGN, "is of a campaign: use it with --suite or --problems and --optimizers")
     settings = {name: value for name, value in options.items() if name not in _CAMPAIGN}
-    settings["options"] = device_option(settings.pop("device"), [optimizer])
-    _run_one(problem, optimizer, settings)
+    own_optimizer = find_own(optimizer)
+    settings["options"] = optimizer_options(
+        settings.pop("device"), settings["options"], [own_optimizer]
+    )
+    _run_one(f"{problem} {optimizer}", _own_problem(problem), own_optimizer, settings)
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], reason: str) -> None:
@@ -121,30 +141,66 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], reason: str) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} {reason}")
 
 
-def device_option(device: str | None, optimizers: Iterable[str]) -> dict[str, str]:
-    """Return the option of the optimizers that says where their models are computed, if any does.
+def find_own(name: str) -> Any:
+    """Return an id as it is; of MODULE:CLASS or FILE.py:CLASS the class."""
+    if ":" not in name:
+        return name
+    from cbo_suite.cli.targets import load_target
+
+    return load_target(name)
+
+
+def _own_problem(name: str) -> Any:
+    """Return an id as it is; of a class of the user's own the problem that it makes."""
+    from cbo_suite.errors import InvalidTask
+
+    found = find_own(name)
+    if isinstance(found, str):
+        return found
+    problem = found() if isinstance(found, type) else found
+    if not hasattr(problem, "evaluate"):
+        raise InvalidTask(f"{name} is no problem: it has no method evaluate")
+    return problem
+
+
+def optimizer_options(
+    device: str | None, options: Iterable[tuple[str, Any]], optimizers: Iterable[Any]
+) -> dict[str, Any]:
+    """Gather the options of the optimizers, the device of their models among them.
+
+    Args:
+        device: Where models are computed, None for nothing said.
+        options: Names and values.
+        optimizers: Ids or classes of the optimizers that the options are for.
 
     Raises:
-        click.UsageError: Some of these optimizers have no such option.
+        click.UsageError: An option is given twice, or some of these optimizers do not have it.
     """
-    if device is None:
+    chosen: dict[str, Any] = {} if device is None else {"device": device}
+    for name, value in options:
+        if name in chosen:
+            raise click.UsageError(f"the option {name} is given twice")
+        chosen[name] = value
+    if not chosen:
         return {}
     from cbo_suite.registry import has_option
 
-    without = [id_ for id_ in dict.fromkeys(optimizers) if not has_option(id_, "device")]
-    if without:
-        verb = "has" if len(without) == 1 else "have"
-        raise click.UsageError(
-            f"{', '.join(without)} {verb} no option device: run without --device, or others"
-        )
-    return {"device": device}
+    ids = list(dict.fromkeys(optimizers))
+    for name in chosen:
+        without = [getattr(id_, "__name__", id_) for id_ in ids if not has_option(id_, name)]
+        if without:
+            verb = "has" if len(without) == 1 else "have"
+            raise click.UsageError(
+                f"{', '.join(without)} {verb} no option {name}: leave it out, or run others"
+            )
+    return chosen
 
 
-def _run_one(problem: str, optimizer: str, settings: dict[str, Any]) -> None:
+def _run_one(name: str, problem: Any, optimizer: Any, settings: dict[str, Any]) -> None:
     """Run one task with a progress bar, or plain lines where there is no terminal."""
     from cbo_suite.harness import run
 
-    title = f"{problem} {optimizer} seed {settings['seed']}"
+    title = f"{name} seed {settings['seed']}"
     if not sys.stdout.isatty():
         _report(run(problem, optimizer, callback=_PlainLines(title), **settings))
         return

@@ -9,6 +9,15 @@ line.
 from cbo_suite.study.lines import Result
 from cbo_suite.study.reading import StudyContents, is_study, read_study
 from cbo_suite.study.results import as_run
-from cbo_suite.study.served import Point, Study
+from cbo_suite.study.served import DEFAULT_OPTIMIZER, Point, Study
 
-__all__ = ["Point", "Result", "Study", "StudyContents", "as_run", "is_study", "read_study"]
+__all__ = [
+    "DEFAULT_OPTIMIZER",
+    "Point",
+    "Result",
+    "Study",
+    "StudyContents",
+    "as_run",
+    "is_study",
+    "read_study",
+]
