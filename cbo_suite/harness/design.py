@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import qmc
 
 from cbo_suite.protocols import Array, Space
 
@@ -24,6 +23,9 @@ def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Arr
     """
     if n_init == 0:
         return np.empty((0, space.dim))
+    # Imported on use: it takes longer than all the rest of a call of `cbo tell`.
+    from scipy.stats import qmc
+
     generator = _generator(problem_id, "design", seed)
     x = space.from_unit(qmc.LatinHypercube(space.dim, rng=generator).random(n_init))
     return space.redraw(x, generator)

@@ -199,8 +199,10 @@ class Study:
                 line = Asked(last + 1, x, 0, 0.0)
             else:
                 factory = self._find_factory()
-                if getattr(factory, "sequential", False) and contents.pending:
-                    return []
+                if getattr(factory, "sequential", False):
+                    wanted = 1
+                    if contents.pending:
+                        return []
                 line = self._caught_up(contents, factory).ask(last + 1, wanted)
             try:
                 study.append(line)
