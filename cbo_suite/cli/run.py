@@ -157,10 +157,9 @@ def _own_problem(name: str) -> Any:
     found = find_own(name)
     if isinstance(found, str):
         return found
-    problem = found() if isinstance(found, type) else found
-    if not hasattr(problem, "evaluate"):
+    if not hasattr(found, "evaluate"):
         raise InvalidTask(f"{name} is no problem: it has no method evaluate")
-    return problem
+    return found() if isinstance(found, type) else found
 
 
 def optimizer_options(

@@ -104,10 +104,8 @@ def _from_stream(stream: TextIO, served: Study) -> list[Result]:
             else:
                 results.append(_from_words(line.replace(",", " ").split()))
         except (CboError, click.UsageError, msgspec.DecodeError) as error:
-            text = error.message if isinstance(error, click.UsageError) else str(error)
-            raise InvalidResult(
-                f"line {number} of the results: {text}; nothing is taken"
-            ) from error
+            reason = error.message if isinstance(error, click.UsageError) else str(error)
+            raise InvalidResult(f"line {number}: {reason}; no result was taken") from error
     if not results:
         raise InvalidResult("there is no result on standard input")
     return results

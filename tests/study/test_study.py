@@ -87,7 +87,7 @@ def test_reopening_changes_nothing(
 ) -> None:
     """Whatever is asked and told in whatever order, a process per call asks the same points."""
     folder = tmp_path_factory.mktemp("study")
-    begin = {"optimizer": optimizer, "budget": 14, "n_init": 4, "batch_size": 3}
+    begin: dict[str, Any] = {"optimizer": optimizer, "budget": 14, "n_init": 4, "batch_size": 3}
     kept = Study(folder / "kept.jsonl", SPACE, **begin)
     Study(folder / "anew.jsonl", SPACE, **begin)
     pending: list[Point] = []
@@ -250,7 +250,7 @@ def test_what_makes_no_study_leaves_no_file(path: Path) -> None:
 )
 def test_study_goes_on_as_it_was_begun(path: Path, given: dict[str, Any], message: str) -> None:
     """The same may be said again, something else is refused."""
-    begin = {"optimizer": "sobol-search", "budget": 8, "seed": 0}
+    begin: dict[str, Any] = {"optimizer": "sobol-search", "budget": 8, "seed": 0}
     Study(path, SPACE, **begin)
     Study(path, SPACE, **begin)
     with pytest.raises(JournalError, match=message.replace("{", r"\{")):
