@@ -42,11 +42,11 @@ def answer(study: Study, points: list[Point]) -> None:
 class CountingHill(StatefulHill):
     """Counts how often any of its kind was asked."""
 
-    asks: ClassVar[int] = 0
+    total: ClassVar[int] = 0
 
     def ask(self, n: int = 1) -> np.ndarray:
         """Count, then ask."""
-        type(self).asks += 1
+        type(self).total += 1
         return super().ask(n)
 
 
@@ -109,11 +109,11 @@ def test_reopening_changes_nothing(
 
 def test_state_spares_asking_again(path: Path) -> None:
     """An optimizer that offers its state is asked once per ask, however often it is made anew."""
-    CountingHill.asks = 0
+    CountingHill.total = 0
     for _ in range(6):
         study = Study(path, SPACE, optimizer=CountingHill, budget=8, n_init=2)
         answer(study, study.ask(1))
-    assert CountingHill.asks == 4
+    assert CountingHill.total == 4
 
 
 def test_scbo_goes_on_from_its_state(tmp_path: Path) -> None:
