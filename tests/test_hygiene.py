@@ -43,7 +43,7 @@ def code_only(text: str) -> str:
 
 def text_files() -> Iterator[Path]:
     """Give every text file of the repository."""
-    kinds = {".py", ".md", ".json", ".jsonl", ".toml", ".txt", ".yml", ".yaml", ".cff"}
+    kinds = {".py", ".md", ".ipynb", ".json", ".jsonl", ".toml", ".txt", ".yml", ".yaml", ".cff"}
     names = {"Makefile", "LICENSE", "run", ".importlinter", ".gitignore"}
     rooms = (
         ".ci",
