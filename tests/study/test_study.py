@@ -16,13 +16,12 @@ from cbo_suite.errors import (
     InvalidPoint,
     InvalidResult,
     InvalidTask,
-    JournalDamaged,
     JournalError,
     OptimizerFailed,
     UnknownId,
     UnsupportedTask,
 )
-from cbo_suite.study import Point, Study, read_study
+from cbo_suite.study import Point, Study
 from tests.doubles import Hill, StatefulHill
 
 SPACE = Space([0.0, -1.0], [1.0, 1.0], 1)
@@ -276,69 +275,6 @@ def test_every_space_comes_back(path: Path) -> None:
     points = [*study.ask(10), *study.ask(20)]
     assert len(points) == 30
     space.validate(np.array([point.x for point in points]))
-
-
-def test_torn_last_line_is_dropped_and_asked_again(path: Path) -> None:
-    """Wherever a crash cuts the line of an ask, the next ask gives the same points."""
-    study = Study(path, SPACE, optimizer="sobol-search", budget=9, n_init=2)
-    answer(study, study.ask(2))
-    before = path.read_bytes()
-    (point,) = study.ask()
-    whole = path.read_bytes()
-    for cut in range(len(before), len(whole), 7):
-        path.write_bytes(whole[:cut])
-        assert len(read_study(path).asked) == 2
-        (again,) = Study(path).ask()
-        assert np.array_equal(again.x, point.x)
-    # Some disks leave zeros in the place of what was not written.
-    path.write_bytes(whole[: len(before) + 20] + b"\0" * 30 + b"\n")
-    assert len(Study(path).ask()) == 1
-    path.write_bytes(before[:10])
-    with pytest.raises(InvalidTask, match="empty"):
-        Study(path)
-
-
-def test_damage_is_found(path: Path) -> None:
-    """A changed bit and a lost or doubled line are refused with the number of the line."""
-    study = Study(path, SPACE, optimizer="sobol-search", budget=9, n_init=2)
-    for _ in range(2):
-        answer(study, study.ask(1))
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 5
-    for number, line in enumerate(lines):
-        middle = line[:40] + bytes([line[40] ^ 1]) + line[41:]
-        for bad in ([middle], [line, line], []):
-            data = b"".join([*lines[:number], *bad, *lines[number + 1 :]])
-            if data == b"".join(lines[:-1]):
-                continue  # a lost last line leaves no trace
-            path.write_bytes(data)
-            with pytest.raises(JournalError):
-                read_study(path)
-            with pytest.raises(JournalError):
-                Study(path).ask()
-            assert path.read_bytes() == data
-    path.write_bytes(b"".join(lines)[:-1] + b" ")
-    with pytest.raises(JournalDamaged, match="newline is gone"):
-        read_study(path)
-
-
-def test_something_else_is_left_alone(tmp_path: Path) -> None:
-    """No file that is not a study is written to."""
-    journal = tmp_path / "other.jsonl"
-    journal.write_text('{"type":"header","schema":2}\n')
-    with pytest.raises(JournalError, match="no study"):
-        Study(journal, SPACE)
-    with pytest.raises(JournalError, match="a folder"):
-        Study(tmp_path, SPACE)
-    assert journal.read_text() == '{"type":"header","schema":2}\n'
-
-
-def test_newer_format_is_refused(path: Path) -> None:
-    """Its version is named."""
-    Study(path, SPACE, optimizer="sobol-search")
-    path.write_bytes(path.read_bytes().replace(b'"schema":1', b'"schema":9', 1))
-    with pytest.raises(JournalError, match="format 9 of a study, this version reads 1"):
-        read_study(path)
 
 
 def test_optimizer_that_asks_otherwise_is_noticed(path: Path) -> None:
