@@ -99,7 +99,11 @@ def ask(
     waiting = f"{'points' if len(ids) > 1 else 'point'} {id_ranges(ids)}"
     if contents.last_id < contents.budget:
         name = contents.beginning.optimizer
-        click.echo(f"{name} takes one result at a time: tell {waiting} first", err=True)
+        click.echo(
+            f"{name} takes one result at a time: tell {waiting} first (--pending prints what is "
+            "under way again)",
+            err=True,
+        )
         raise click.exceptions.Exit(WAITING)
     more = f", {waiting} still under way" if ids else ""
     click.echo(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import msgspec
@@ -145,7 +146,8 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """
         what = "a known point" if id is None else f"point {id}"
         try:
-            value = float(objective)  # type: ignore[arg-type]
+            # One value, also as an array of one; NumPy would take None for NaN.
+            (value,) = np.array([] if objective is None else objective, dtype=float).reshape(-1)
             values = np.array(constraints, dtype=float).reshape(-1)
             point = None if x is None else np.array(x, dtype=float).reshape(-1).tolist()
         except (TypeError, ValueError) as error:
@@ -155,13 +157,29 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         finite = math.isfinite(value) and bool(np.isfinite(values).all())
         (number,) = to_json_numbers(np.array([value]))
         status: Status = "ok" if finite else "nonfinite"
-        return cls(number, to_json_numbers(values), status, id, point)
+        return cls(number, to_json_numbers(values), status, _number_of(id), point)
 
     @classmethod
     def failure(cls, id: int, reason: str, num_constraints: int) -> Result:
         """Say that a point could not be evaluated, and why."""
         nothing: list[Number] = ["nan"] * num_constraints
-        return cls("nan", nothing, "failed", id, None, one_line(reason) or "no reason given")
+        return cls(
+            "nan", nothing, "failed", _number_of(id), None, one_line(reason) or "no reason given"
+        )
+
+
+def _number_of(id: object) -> int | None:
+    """Return the number of a point as Python's own; None for a point that was not asked.
+
+    Raises:
+        InvalidResult: It is no number.
+    """
+    if id is None:
+        return None
+    try:
+        return operator.index(id)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidResult(f"the id of a point is a whole number, got {id!r}") from None
 
 
 class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="told"):

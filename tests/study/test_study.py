@@ -79,7 +79,7 @@ def test_loop_spends_the_budget_and_gives_a_run(path: Path) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sobol-search", Hill, StatefulHill, "cobyla", "cma-es"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_reopening_changes_nothing(
     optimizer: Any, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -202,11 +202,13 @@ def test_known_results_cost_no_budget(path: Path) -> None:
         (2, 1.0, [0.0, 0.0], "got 2"),
         (2, "much", [0.0], "must be numbers"),
         (2, None, [0.0], "must be numbers"),
+        (2, [1.0, 2.0], [0.0], "must be numbers"),
+        ("2", 1.0, [0.0], "the id of a point is a whole number, got '2'"),
         (1, 1.5, [0.0], "told before, with other values: 1.0 -0.5, now 1.5 0.0"),
     ],
 )
 def test_wrong_results_are_refused(
-    path: Path, id: int, objective: Any, constraints: list[float], message: str
+    path: Path, id: Any, objective: Any, constraints: list[float], message: str
 ) -> None:
     """Each names what is wrong, and nothing is written."""
     study = Study(path, SPACE, optimizer="sobol-search", budget=5)
@@ -218,6 +220,17 @@ def test_wrong_results_are_refused(
     with pytest.raises(InvalidResult, match=message):
         study.tell(id, objective, constraints)
     assert path.read_bytes() == before
+
+
+def test_numbers_of_numpy_are_taken(path: Path) -> None:
+    """Ids, values and arrays of one value, as they come out of a user's own tables."""
+    study = Study(path, SPACE, optimizer="sobol-search", budget=5)
+    study.ask(2)
+    study.tell(np.int64(1), np.float32(0.5), np.array([[-1]]))  # type: ignore[arg-type]
+    study.tell(2, np.array([0.25]), -0.5)  # type: ignore[arg-type]
+    run = Study(path).run()
+    assert run.objective.tolist() == [0.5, 0.25]
+    assert run.constraints.tolist() == [[-1.0], [-0.5]]
 
 
 def test_what_makes_no_study_leaves_no_file(path: Path) -> None:
