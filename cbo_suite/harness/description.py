@@ -9,7 +9,7 @@ import msgspec
 from cbo_suite.errors import InvalidTask
 from cbo_suite.harness.environment import describe_machine, describe_versions
 from cbo_suite.harness.settings import Factory, Settings
-from cbo_suite.journal import SCHEMA, Header
+from cbo_suite.journal import SCHEMA, Given, Header
 from cbo_suite.protocols import ConstrainedProblem, Task
 
 
@@ -34,6 +34,7 @@ def describe_run(
         versions=describe_versions(factory),
         machine=describe_machine(),
         facts=facts,
+        given=msgspec.UNSET if settings.given == Given() else settings.given,
     )
 
 

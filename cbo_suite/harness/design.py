@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from cbo_suite.protocols import Array, Space
+from cbo_suite.protocols import Array, Space, Task
 
 
 def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Array:
@@ -29,6 +29,16 @@ def initial_design(problem_id: str, space: Space, n_init: int, seed: int) -> Arr
     generator = _generator(problem_id, "design", seed)
     x = space.from_unit(qmc.LatinHypercube(space.dim, rng=generator).random(n_init))
     return space.redraw(x, generator)
+
+
+def full_design(task: Task, space: Space, first: Array) -> Array:
+    """Return what a run evaluates before it asks: points `(k, d)` of the user's own, then others.
+
+    All together are `n_init` points, or as many as the budget allows.
+    """
+    drawn = initial_design(task.problem, space, max(0, task.n_init - len(first)), task.seed)
+    design: Array = np.concatenate([first.reshape(-1, space.dim), drawn])[: task.budget]
+    return design
 
 
 def virtual_duration(problem_id: str, seed: int, number: int) -> float:

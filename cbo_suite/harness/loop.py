@@ -17,6 +17,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -30,13 +31,14 @@ from cbo_suite.errors import (
     describe,
 )
 from cbo_suite.harness.description import describe_run, plain_json
-from cbo_suite.harness.design import initial_design, virtual_duration
+from cbo_suite.harness.design import full_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
 from cbo_suite.harness.proposals import valid_points
 from cbo_suite.harness.results import Run, gather_run
 from cbo_suite.harness.resuming import resumed_header, told_before
-from cbo_suite.harness.settings import Factory, Progress, Settings
+from cbo_suite.harness.settings import Factory, Settings
 from cbo_suite.harness.threads import Threads
+from cbo_suite.harness.watching import Watch
 from cbo_suite.journal import (
     Batch,
     End,
@@ -44,19 +46,14 @@ from cbo_suite.journal import (
     Pending,
     to_json_numbers,
 )
-from cbo_suite.protocols import Array, ConstrainedProblem, Evaluation, Optimizer, Task
+from cbo_suite.protocols import Array, ConstrainedProblem, Optimizer, Task
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-
-class _Best(NamedTuple):
-    """The best point so far, in the words of `Progress`."""
-
-    x: Array
-    objective: float
-    violation: float
+# Why a run stopped that the user interrupted.
+INTERRUPTED = "interrupted by Ctrl-C"
 
 
 class _Group(NamedTuple):
@@ -89,8 +86,7 @@ class Loop:
         sequential = bool(getattr(factory, "sequential", False))
         self.group_size = 1 if sequential or task.workers is not None else task.batch_size
         self.slots = 1 if sequential or task.workers is None else task.workers
-        design = initial_design(task.problem, problem.space, task.n_init, task.seed)
-        self.design = design[: task.budget]
+        self.design = full_design(task, problem.space, settings.given.first_points)
         self.threads = Threads()
         self.batches: list[Batch] = []
         self.under_way: list[_Group] = []
@@ -98,7 +94,7 @@ class Loop:
         self.clock = 0.0
         self.began = time.perf_counter()
         self.seconds_optimizer = self.seconds_processor = 0.0
-        self.best: _Best | None = None
+        self.watch = Watch(settings, task.budget)
         self.writer: JournalWriter | None = None
         # Batches of the journal that the optimizer still has to be led through.
         self.recorded: deque[Batch] = deque()
@@ -113,10 +109,16 @@ class Loop:
         try:
             self.restore_state()
             while self.told < self.task.budget:
+                if not self.recorded and (reason := self.watch.stop_reason()):
+                    return self.stop(reason, self.recommendation())
                 while len(self.under_way) < self.slots and self.may_ask():
                     self.start_group()
                 self.finish_group()
             return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
+        except KeyboardInterrupt:
+            if not self.settings.keep_interrupted or not self.told:
+                raise
+            return self.stop(INTERRUPTED)
         finally:
             # Some optimizers hold a thread, which is not left to the garbage collector.
             getattr(self.optimizer, "close", lambda: None)()
@@ -137,6 +139,9 @@ class Loop:
         expect = getattr(optimizer, "expect_design", None)
         if expect is not None and len(self.design) > 0:
             self.timed_call("expect_design", lambda: expect(len(self.design)))
+        given = self.settings.given
+        if given.x:
+            self.timed_call("tell", lambda: optimizer.tell(given.points, given.evaluation))
         return optimizer
 
     def open_journal(self, writer: JournalWriter) -> End | None:
@@ -175,6 +180,7 @@ class Loop:
         self.end_replay(last)
         self.tell(last)
         self.asked = self.told + sum(len(group.x) for group in self.under_way)
+        self.watch.report(last.inspection)
 
     def end_replay(self, last: Batch) -> None:
         """Set the clock to that of the last recorded batch and evaluate what was under way."""
@@ -235,9 +241,7 @@ class Loop:
             if self.writer is not None:
                 self.writer.append(batch)
         self.tell(batch)
-        callback = self.settings.callback
-        if callback is not None and self.best is not None:
-            callback(Progress(self.told, self.task.budget, *self.best, batch.inspection))
+        self.watch.report(batch.inspection)
 
     def tell_shorter_run(self) -> None:
         """Tell a new optimizer what a shorter run evaluated, without asking.
@@ -248,7 +252,8 @@ class Loop:
         self.optimizer = self.make_optimizer()
         self.under_way.clear()
         self.recorded.extendleft(reversed(self.batches))
-        self.batches, self.told, self.best = [], 0, None
+        self.batches, self.told = [], 0
+        self.watch.reset()
         while self.told < told_before(self.header):
             batch = self.recorded.popleft()
             self.clock = batch.clock
@@ -297,7 +302,7 @@ class Loop:
     def recommendation(self) -> list[float] | None:
         """Ask the optimizer which point it recommends, if it says so."""
         recommend = getattr(self.optimizer, "recommend", None)
-        if recommend is None:
+        if recommend is None or not (self.told or self.settings.given.x):
             return None
         space = self.problem.space
         point = self.timed_call("recommend", lambda: space.validate(np.asarray(recommend())[None]))
@@ -312,7 +317,7 @@ class Loop:
         # What an optimizer is told is on record: it can read it and not change it.
         for array in (points, *evaluation):
             array.setflags(write=False)
-        self.best = _better(self.best, points, evaluation)
+        self.watch.add(points, evaluation, batch.status)
         self.timed_call("tell", lambda: self.optimizer.tell(points, evaluation))
         if self.told == len(self.design) and self.all_failed():
             first = next(iter(self.batches[0].messages.values()))
@@ -352,12 +357,7 @@ class Loop:
             self.writer.append(end)
         return gather_run(self.header, self.batches, end)
 
-
-def _better(best: _Best | None, x: Array, evaluation: Evaluation) -> _Best:
-    """Return the better of the best so far and the best of a batch."""
-    row = evaluation.best()
-    violation = float(evaluation.violation[row])
-    found = _Best(x[row], float(evaluation.objective[row]), violation)
-    if best is None or (violation, found.objective) < (best.violation, best.objective):
-        return found
-    return best
+    def stop(self, reason: str, recommendation: list[float] | None = None) -> Run:
+        """Gather what there is; the journal gets no end, so that the same run can go on."""
+        end = End("failed", self.seconds_optimizer, reason, recommendation, self.seconds_processor)
+        return replace(gather_run(self.header, self.batches, end), status="stopped")

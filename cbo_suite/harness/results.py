@@ -23,8 +23,8 @@ class Run:
         constraints: Constraint values, shape `(n, m)`.
         statuses: One word per evaluation: "ok", "nonfinite", "failed" or "timeout".
         messages: For evaluations that failed or were late, their number and what happened.
-        status: How the run ended: "complete" or "failed".
-        error: What ended a failed run, "" otherwise.
+        status: How the run ended: "complete", "failed", or "stopped" before its budget was spent.
+        error: What ended a run that failed or stopped, "" otherwise.
         seconds_optimizer: Time spent in ask and tell.
         seconds_evaluation: Time spent in the problem.
         seconds_processor: Time of the processors in ask and tell, that of all threads together;

@@ -26,6 +26,11 @@ def resumed_header(contents: Contents, wanted: Header, path: str | Path) -> Head
         JournalError: The journal belongs to another run.
     """
     recorded = contents.header
+    if recorded.given != wanted.given:
+        raise JournalError(
+            f"{path} was begun with other data or x0 than those of this run: leave both out to go "
+            "on with those of the journal, or choose another path"
+        )
     for name in ("task", "options", "dim", "num_constraints", "facts"):
         before, now = _comparable(recorded, name), _comparable(wanted, name)
         if before != now:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cbo_suite.errors import InvalidTask
+from cbo_suite.journal import Given
 from cbo_suite.protocols import Array, Optimizer, Task
 from cbo_suite.system import cores
 
@@ -25,6 +26,7 @@ class Progress(NamedTuple):
         best_objective: Its objective value.
         best_violation: Its total violation: 0 if it is feasible.
         inspection: What the optimizer says of itself, None if it says nothing.
+        failures: Number of evaluations that raised, were late or gave no finite numbers.
     """
 
     done: int
@@ -33,6 +35,7 @@ class Progress(NamedTuple):
     best_objective: float
     best_violation: float
     inspection: dict[str, Any] | None
+    failures: int = 0
 
 
 Callback = Callable[[Progress], object]
@@ -45,16 +48,21 @@ class Settings:
     Attributes:
         options: Options of the optimizer.
         journal: Where every evaluation is written, None for nowhere; the same path again resumes.
-        callback: Called with a `Progress` after every batch.
+        callback: Called with a `Progress` after every batch; if it returns True, the run stops.
         processes: Number of processes that evaluate, None to leave it to `processes_for`.
         evaluation_timeout: Seconds after which the evaluation of a point is killed, None for never.
         real_time: Whether results of asynchronous workers are told in the order in which they come.
         more_facts: Further facts for the header of the journal, which a resumed run must have too.
         registered: Whether the problem is the registered one of its id, which other processes make
             for themselves; any other is sent to them.
+        given: What the user knows beforehand: results, and points to evaluate first.
+        stop_at: The run stops when a feasible point has an objective of at most this.
+        stop_after: The run stops when so many seconds have passed and a batch is told.
+        keep_interrupted: Whether Ctrl-C stops the run instead of being raised.
 
     Raises:
-        InvalidTask: The options are no mapping, or the time-out is no number of seconds above 0.
+        InvalidTask: The options are no mapping, a time is no number of seconds above 0, or the
+            target is no number.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -65,22 +73,27 @@ class Settings:
     real_time: bool = False
     registered: bool = False
     more_facts: Mapping[str, str] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
+    stop_at: float | None = None
+    stop_after: float | None = None
+    keep_interrupted: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse options and a time-out that are none."""
+        """Refuse options, times and a target that are none."""
         if not isinstance(self.options, Mapping):
             raise InvalidTask(f"options must be a mapping of names to values, got {self.options!r}")
-        if self.evaluation_timeout is None:
-            return
-        try:
-            seconds = float(self.evaluation_timeout)
-        except (TypeError, ValueError):
-            seconds = math.nan
-        if not 0.0 < seconds < math.inf:
-            raise InvalidTask(
-                f"evaluation_timeout must be seconds above 0, got {self.evaluation_timeout!r}"
-            )
-        object.__setattr__(self, "evaluation_timeout", seconds)
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidTask(f"callback must be a function, got {self.callback!r}")
+        for name in ("evaluation_timeout", "stop_after"):
+            value = getattr(self, name)
+            if value is not None:
+                if not 0.0 < (seconds := _number(value)) < math.inf:
+                    raise InvalidTask(f"{name} must be seconds above 0, got {value!r}")
+                object.__setattr__(self, name, seconds)
+        if self.stop_at is not None:
+            if math.isnan(target := _number(self.stop_at)):
+                raise InvalidTask(f"stop_at must be a number, got {self.stop_at!r}")
+            object.__setattr__(self, "stop_at", target)
 
     def processes_for(self, task: Task) -> int | None:
         """Return the number of processes that evaluate, None for the process of the run itself.
@@ -102,8 +115,18 @@ class Settings:
     def facts(self) -> dict[str, str]:
         """Return what of these settings can change a result, for the header of the journal."""
         facts = dict(self.more_facts)
+        if self.given != Given():
+            facts["given"] = self.given.digest
         if self.evaluation_timeout is not None:
             facts["evaluation_timeout"] = str(self.evaluation_timeout)
         if self.real_time:
             facts["order"] = "real-time"
         return facts
+
+
+def _number(value: object) -> float:
+    """Return a number as a float, NaN for what is none."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan

@@ -6,7 +6,7 @@ drops a last line that is torn. Every line has a checksum that covers the line b
 that whatever else changes in the file is found. The format is described in docs/data-format.md.
 """
 
-from cbo_suite.journal.lines import SCHEMA, Batch, End, Header, Number, Pending, Status
+from cbo_suite.journal.lines import SCHEMA, Batch, End, Given, Header, Number, Pending, Status
 from cbo_suite.journal.reading import (
     Contents,
     Outline,
@@ -23,6 +23,7 @@ __all__ = [
     "Batch",
     "Contents",
     "End",
+    "Given",
     "Header",
     "JournalWriter",
     "Number",

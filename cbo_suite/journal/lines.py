@@ -7,6 +7,7 @@ lost, doubled or moved line breaks the chain at that place.
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -22,6 +23,44 @@ Number = float | Literal["nan", "inf", "-inf"]
 Status = Literal["ok", "nonfinite", "failed", "timeout"]
 
 
+class Given(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True
+):
+    """What the user knew before the run, and told it.
+
+    Attributes:
+        x: Points whose results were known, shape `(k, d)`.
+        objective: Their objective values, shape `(k,)`.
+        constraints: Their constraint values, shape `(k, m)`.
+        first: Points that the initial design begins with, shape `(j, d)`.
+    """
+
+    x: list[list[float]] = []
+    objective: list[float] = []
+    constraints: list[list[float]] = []
+    first: list[list[float]] = []
+
+    @cached_property
+    def points(self) -> Array:
+        """The points as a read-only array, shape `(k, d)`."""
+        return _read_only(self.x)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The results as read-only arrays, shapes `(k,)` and `(k, m)`."""
+        return Evaluation(_read_only(self.objective), _read_only(self.constraints))
+
+    @property
+    def first_points(self) -> Array:
+        """The points of the design, shape `(j, d)`, or `(0,)` if there are none."""
+        return _read_only(self.first)
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint: SHA-256 of this object as it stands in the header."""
+        return hashlib.sha256(_encoder.encode(self)).hexdigest()
+
+
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="header"):
     """The first line: which run this is and what made it.
 
@@ -35,6 +74,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="heade
         machine: Facts of the machine.
         facts: What pins the problem: digests of its box and, where it has one, its executable;
             the time-out of its evaluations and the order of telling where they were chosen.
+        given: What the user knew beforehand, unset if that is nothing.
     """
 
     schema: int
@@ -45,6 +85,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="heade
     versions: dict[str, str]
     machine: dict[str, str]
     facts: dict[str, str] = {}
+    given: Given | msgspec.UnsetType = msgspec.UNSET
 
 
 class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,6 +175,14 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 Line = Header | Batch | End
 _encoder = msgspec.json.Encoder()
+
+
+def _read_only(values: object) -> Array:
+    """Return numbers as an array that nobody can change."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
 
 # A line of format 2 is a JSON object whose last field is the checksum, 64 bits in hexadecimal.
 _MARK, _CLOSE, _DIGITS = b',"chain":"', b'"}', 16

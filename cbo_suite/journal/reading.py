@@ -19,6 +19,7 @@ from cbo_suite.journal.lines import (
     SCHEMA,
     Batch,
     End,
+    Given,
     Header,
     Status,
     begins_with_line,
@@ -107,6 +108,10 @@ def parse_journal(data: bytes, path: str | Path) -> Contents | None:
     walk = _Walk[Batch](data, path, _decoder)
     if walk.header is None:
         return None
+    if not isinstance(walk.header.given, msgspec.UnsetType):
+        reason = _wrong_given(walk.header.given, walk.header)
+        if reason:
+            raise damaged(path, 1, reason)
     for number, batch in enumerate(walk.batches, start=2):
         reason = _wrong_sizes(batch, walk.header)
         if reason:
@@ -319,6 +324,17 @@ def _wrong_sizes(batch: Batch, header: Header) -> str:
         return f"there are not {header.num_constraints} constraints"
     if not all(_is_position(key, count) for key in batch.messages):
         return f"a message is of none of the {count} points"
+    return ""
+
+
+def _wrong_given(given: Given, header: Header) -> str:
+    """Say which part of what was known beforehand has not its size, "" if all have."""
+    if not len(given.x) == len(given.objective) == len(given.constraints):
+        return f"x, objective and constraints that were given are not {len(given.x)} each"
+    if any(len(row) != header.dim for row in (*given.x, *given.first)):
+        return f"a point that was given has not {header.dim} coordinates"
+    if any(len(row) != header.num_constraints for row in given.constraints):
+        return f"there are not {header.num_constraints} constraints of what was given"
     return ""
 
 
