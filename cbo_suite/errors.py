@@ -47,6 +47,10 @@ class InvalidPoint(CboError, ValueError):
     """A point has the wrong shape, is not finite or leaves the box."""
 
 
+class InvalidData(CboError, ValueError):
+    """Known results have the wrong shapes, or are no finite numbers."""
+
+
 class InvalidTask(CboError, ValueError):
     """Budget, batch size, number of initial points, seed or workers make no run."""
 

@@ -63,7 +63,7 @@ def test_contract_holds(tmp_path: Path) -> None:
         ("leaderboard/__init__.py", "cbo_suite.harness"),
         ("harness/__init__.py", "cbo_suite.problems.toy"),
         ("harness/loop.py", "cbo_suite.optimizers"),
-        ("minimization.py", "cbo_suite.cli"),
+        ("minimization/__init__.py", "cbo_suite.cli"),
         ("protocols.py", "cbo_suite.tasks"),
     ],
 )

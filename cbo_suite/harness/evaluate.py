@@ -98,7 +98,10 @@ def evaluate_points(problem: ConstrainedProblem, x: Array) -> Result:
         status[row] = "failed"
         evaluation.objective[row] = np.nan
         evaluation.constraints[row] = np.nan
-    return Result(evaluation, status, {row: describe(e) for row, e in failures.items()}, seconds)
+    messages = {row: describe(error) for row, error in failures.items()}
+    kinds = [isinstance(error, MalformedEvaluation) for error in failures.values()]
+    malformed = len(kinds) == len(x) and all(kinds)
+    return Result(evaluation, status, messages, seconds, malformed)
 
 
 def _attempt(problem: ConstrainedProblem, x: Array) -> tuple[Evaluation, Mapping[int, Exception]]:
@@ -106,12 +109,12 @@ def _attempt(problem: ConstrainedProblem, x: Array) -> tuple[Evaluation, Mapping
     m = problem.space.num_constraints
     try:
         # A copy, so that a problem that writes into its input changes nothing on record.
-        return _checked(problem.evaluate(x.copy()), len(x), m), {}
+        return check_values(problem.evaluate(x.copy()), len(x), m), {}
     except PartialEvaluation as partial:
-        return _checked(partial.evaluation, len(x), m), partial.failures
+        return check_values(partial.evaluation, len(x), m), partial.failures
 
 
-def _checked(values: Any, n: int, m: int) -> Evaluation:
+def check_values(values: Any, n: int, m: int) -> Evaluation:
     """Turn what a problem gave into float64 arrays of shapes `(n,)` and `(n, m)`, or refuse it."""
     try:
         objective, constraints = values

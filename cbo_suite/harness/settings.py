@@ -37,6 +37,17 @@ class Progress(NamedTuple):
     inspection: dict[str, Any] | None
     failures: int = 0
 
+    @property
+    def note(self) -> str:
+        """The best so far in a few words, and how many evaluations failed."""
+        if self.best_violation == 0.0:
+            note = f"best {self.best_objective:.6g} feasible"
+        elif math.isinf(self.best_violation):
+            note = "no values yet"
+        else:
+            note = f"infeasible, violation {self.best_violation:.3g}"
+        return f"{note}, {self.failures} failed" if self.failures else note
+
 
 Callback = Callable[[Progress], object]
 
@@ -82,8 +93,6 @@ class Settings:
         """Refuse options, times and a target that are none."""
         if not isinstance(self.options, Mapping):
             raise InvalidTask(f"options must be a mapping of names to values, got {self.options!r}")
-        if self.callback is not None and not callable(self.callback):
-            raise InvalidTask(f"callback must be a function, got {self.callback!r}")
         for name in ("evaluation_timeout", "stop_after"):
             value = getattr(self, name)
             if value is not None:

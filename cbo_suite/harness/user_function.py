@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import dedent
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from cbo_suite.errors import InvalidTask, JournalError
+from cbo_suite.errors import (
+    InvalidTask,
+    JournalError,
+    MalformedEvaluation,
+    PartialEvaluation,
+)
+from cbo_suite.harness.evaluate import check_values
 from cbo_suite.harness.syntax import read_syntax
 from cbo_suite.journal import Header
 from cbo_suite.protocols import Array, Evaluation, Space
@@ -27,17 +33,104 @@ class UserProblem:
 
     id = "user-function-v0"
 
-    def __init__(self, fun: Callable[[Array], Any], space: Space) -> None:
+    def __init__(
+        self,
+        fun: Callable[[Array], Any],
+        space: Space,
+        *,
+        vectorized: bool = True,
+        constraint_names: Sequence[str] | None = None,
+    ) -> None:
+        """Keep the function.
+
+        Args:
+            fun: The function.
+            space: Where its points may lie, and its number of constraints.
+            vectorized: Whether it takes points `(n, d)` rather than one point `(d,)`.
+            constraint_names: The order of constraints that it gives by name, None if it must not.
+        """
         self.space = space
-        self._fun = fun
+        self._fun, self._vectorized, self._names = fun, vectorized, constraint_names
 
     def evaluate(self, x: Array) -> Evaluation:
-        """Call the function; without constraints it may give the objective alone."""
-        values = self._fun(x)
-        if self.space.num_constraints == 0 and not isinstance(values, tuple):
-            values = values, np.empty((len(x), 0))
-        # Whether these are values is looked at where every problem's are.
-        return cast(Evaluation, values)
+        """Call the function for points `(n, d)`.
+
+        Raises:
+            PartialEvaluation: It takes single points and raised at some of several.
+            MalformedEvaluation: It gave something that is no values.
+        """
+        if self._vectorized:
+            objective, constraints = self._parts(self._fun(x), np.empty((len(x), 0)))
+            if np.ndim(objective) == 0:
+                raise MalformedEvaluation(
+                    f"objective must have shape ({len(x)},), got (): if the function takes one "
+                    "point of shape (d,) at a time, pass vectorized=False"
+                )
+            # Whether these are values is looked at where every problem's are.
+            return Evaluation(objective, constraints)
+        if len(x) == 1:
+            return self._evaluate_one(x[0])
+        m = self.space.num_constraints
+        evaluation = Evaluation(np.full(len(x), np.nan), np.full((len(x), m), np.nan))
+        failures: dict[int, Exception] = {}
+        for row, point in enumerate(x):
+            try:
+                one = self._evaluate_one(point)
+            except Exception as error:  # it costs this point only
+                failures[row] = error
+            else:
+                evaluation.objective[row] = one.objective[0]
+                evaluation.constraints[row] = one.constraints[0]
+        if failures:
+            raise PartialEvaluation(f"{len(failures)} points failed", evaluation, failures)
+        return evaluation
+
+    def _evaluate_one(self, point: Array) -> Evaluation:
+        """Call the function for one point `(d,)`; a single constraint may be a number."""
+        objective, constraints = self._parts(self._fun(point), np.empty(0))
+        values = np.atleast_1d(objective), np.atleast_1d(constraints)[None]
+        return check_values(values, 1, self.space.num_constraints)
+
+    def _parts(self, values: Any, nothing: Array) -> tuple[Any, Any]:
+        """Take apart what the function gave: a pair, a mapping, or the objective alone.
+
+        Args:
+            values: What it gave.
+            nothing: What stands for constraints where there are none.
+        """
+        if isinstance(values, Mapping):
+            unknown = set(values) - {"objective", "constraints"}
+            if unknown or "objective" not in values:
+                raise MalformedEvaluation(
+                    'a result must have the keys "objective" and "constraints", got '
+                    f"{list(values)!r:.200}"
+                )
+            values = values["objective"], values.get("constraints", {})
+        elif self.space.num_constraints == 0 and not isinstance(values, tuple):
+            return values, nothing
+        try:
+            objective, constraints = values
+        except (TypeError, ValueError) as error:
+            raise MalformedEvaluation(
+                f"the function must give (objective, constraints), got {type(values).__name__}"
+            ) from error
+        if isinstance(constraints, Mapping):
+            constraints = self._in_order(constraints) if constraints else nothing
+        return objective, constraints
+
+    def _in_order(self, constraints: Mapping[str, Any]) -> Array:
+        """Put constraints that are told by name into their order, on the last axis."""
+        if self._names is None:
+            raise MalformedEvaluation(
+                "constraints are told by name, but their order is not known: pass "
+                f"constraint_names={list(constraints)!r:.500}"
+            )
+        if set(constraints) != set(self._names):
+            raise MalformedEvaluation(
+                f"constraints must be named {list(self._names)!r:.500}, got "
+                f"{list(constraints)!r:.500}"
+            )
+        return np.stack([np.asarray(constraints[name]) for name in self._names], axis=-1)
 
 
 def describe_function(fun: Callable[..., Any]) -> dict[str, str]:

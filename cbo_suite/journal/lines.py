@@ -23,9 +23,7 @@ Number = float | Literal["nan", "inf", "-inf"]
 Status = Literal["ok", "nonfinite", "failed", "timeout"]
 
 
-class Given(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True
-):
+class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """What the user knew before the run, and told it.
 
     Attributes:
