@@ -1,0 +1,144 @@
+"""Ending a run before its budget is spent, and going on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cbo_suite as cbo
+from cbo_suite.errors import InvalidTask
+from cbo_suite.harness import Progress
+from cbo_suite.protocols import Array
+from tests.doubles import Disc, Hill, StatefulHill, contents_of
+
+
+def total(x: Array) -> Array:
+    """The sum."""
+    values: Array = x.sum(axis=1)
+    return values
+
+
+def minimize(**settings: Any) -> Any:
+    """Minimise the sum over the unit square with thirty evaluations."""
+    given: dict[str, Any] = {"fun": total, "budget": 30, "optimizer": "random-search"}
+    return cbo.minimize(lower=[0, 0], upper=[1, 1], **(given | settings))
+
+
+def test_a_target_that_is_reached_ends_the_run() -> None:
+    """At the first feasible value that is low enough, and not at an infeasible one."""
+    result = minimize(stop_at=0.4)
+    assert result.run.status == "stopped"
+    assert result.fun <= 0.4
+    assert (result.run.objective[:-1] > 0.4).all()
+    assert "a feasible value of at most 0.4 was reached" in result.message
+    never = minimize(fun=lambda x: (total(x), np.ones((len(x), 1))), num_constraints=1, stop_at=0.4)
+    assert (never.nfev, never.run.status) == (30, "complete")
+
+
+def test_time_that_has_passed_ends_the_run() -> None:
+    """The batch under way is still told."""
+    result = minimize(fun=lambda x: (time.sleep(0.05), total(x))[1], stop_after=0.12)
+    assert 2 <= result.nfev < 30
+    assert "0.12 s have passed" in result.message
+
+
+def test_a_callback_that_returns_true_ends_the_run() -> None:
+    """True and nothing else; it sees the failures too."""
+    seen: list[Progress] = []
+
+    def fun(x: Array) -> Array:
+        return np.where(x[:, 0] > 0.5, np.nan, x[:, 0])
+
+    def callback(progress: Progress) -> object:
+        seen.append(progress)
+        return np.True_ if progress.done == 12 else 1
+
+    result = minimize(fun=fun, callback=callback)
+    assert (result.nfev, len(seen)) == (12, 12)
+    assert seen[-1].failures == result.failures["nonfinite"] > 0
+    assert "the callback returned True" in result.message
+    assert cbo.run("toy-2d", "random-search", callback=lambda progress: True).status == "stopped"
+
+
+@pytest.mark.parametrize("optimizer", [Hill, StatefulHill])
+def test_a_run_that_stopped_goes_on_from_its_journal(tmp_path: Path, optimizer: Any) -> None:
+    """To the end that it would have had; a target that was reached stays reached."""
+    path = tmp_path / "run.jsonl"
+    whole = minimize(optimizer=optimizer)
+    target = float(np.sort(np.minimum.accumulate(whole.run.objective))[12])
+    stopped = minimize(optimizer=optimizer, stop_at=target, journal=path)
+    assert 0 < stopped.nfev < 30
+    assert contents_of(path).end is None
+    assert f"the same call goes on from {path}" in stopped.message
+    again = minimize(optimizer=optimizer, stop_at=target, journal=path)
+    assert again.run.digest == stopped.run.digest
+    assert minimize(optimizer=optimizer, journal=path).run.digest == whole.run.digest
+
+
+@pytest.mark.parametrize("optimizer", [Hill, "cobyla"])
+def test_ctrl_c_returns_what_there_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, optimizer: Any
+) -> None:
+    """With a note how to go on, and that works."""
+    calls = 0
+
+    def fun(x: Array) -> Array:
+        nonlocal calls
+        calls += len(x)
+        if calls == 14:
+            raise KeyboardInterrupt
+        return total(x)
+
+    with caplog.at_level(logging.WARNING):
+        part = minimize(fun=fun, optimizer=optimizer)
+    assert (part.nfev, part.run.status) == (13, "stopped")
+    note = "stopped after 13 of 30 evaluations: interrupted by Ctrl-C; to go on, call again with "
+    assert note + "data=result.as_data() and a budget of 17" in part.message
+    assert note in caplog.text
+    rest = minimize(fun=fun, optimizer=optimizer, data=part.as_data(), budget=17)
+    assert rest.nfev == 17
+    calls, path = 0, tmp_path / "run.jsonl"
+    minimize(fun=fun, optimizer=optimizer, journal=path)
+    resumed = minimize(fun=fun, optimizer=optimizer, journal=path)
+    assert resumed.run.digest == minimize(optimizer=optimizer).run.digest
+
+
+def test_ctrl_c_before_the_first_result_is_ctrl_c() -> None:
+    """And `run` hands it on in any case, as campaigns want it."""
+
+    def fun(x: Array) -> Array:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        minimize(fun=fun)
+    disc, seen = Disc(), []
+
+    def interrupt(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cbo.run(disc, Hill, budget=9, n_init=3, callback=interrupt)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"stop_at": "low"}, "stop_at must be a number, got 'low'"),
+        ({"stop_at": float("nan")}, "stop_at must be a number"),
+        ({"stop_after": 0}, "stop_after must be seconds above 0, got 0"),
+        ({"callback": 3}, "callback must be a function, got 3"),
+        ({"progress": "yes"}, "progress must be True, False or None, got 'yes'"),
+        ({"fun": 3}, "fun must be a function, got 3"),
+    ],
+)
+def test_nonsense_is_refused(settings: dict[str, Any], words: str) -> None:
+    """Each in a sentence."""
+    with pytest.raises(InvalidTask, match=words):
+        minimize(**settings)
