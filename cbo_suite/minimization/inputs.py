@@ -191,7 +191,7 @@ def check_data(data: Any, space: Space, names: Names) -> Data:
                 f"{name} of data must have shape {shape} for {len(x)} points and {m} constraints, "
                 f"got {numbers.shape}"
             )
-        bad = ~np.isfinite(numbers.reshape(len(x), -1)).all(axis=1)
+        bad = ~np.isfinite(numbers).all(axis=tuple(range(1, numbers.ndim)))
         if bad.any():
             raise InvalidData(
                 f"{name} of data must be finite, got {values[int(bad.argmax())]!r} in row "

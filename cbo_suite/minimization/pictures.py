@@ -1,6 +1,6 @@
 """The figure of a result: how the run converged, and slices through the best point.
 
-Needs matplotlib.
+Needs matplotlib, which is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -15,15 +15,10 @@ import numpy as np
 from cbo_suite.errors import InvalidTask, MissingExtra
 from cbo_suite.protocols import Array, Prediction, Space
 
-try:
-    from matplotlib import rc_context
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.gridspec import GridSpec
-except ImportError as missing:
-    raise MissingExtra.of("plot", "matplotlib", "plots") from missing
 
-if TYPE_CHECKING:
     from cbo_suite.minimization.result import Result
 
 # Slices that are drawn unless the user names some, how many stand beside each other, and how many
@@ -42,34 +37,24 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-class Picture(Figure):
-    """A figure that notebooks show by themselves."""
-
-    def _repr_png_(self) -> bytes:
-        """Return the figure as notebooks want it."""
-        buffer = BytesIO()
-        self.savefig(buffer, format="png", dpi=110)
-        return buffer.getvalue()
-
-
-def draw(result: Result, path: str | Path | None, variables: Sequence[int | str] | None) -> Picture:
+def draw(result: Result, path: str | Path | None, variables: Sequence[int | str] | None) -> Figure:
     """Draw a result; arguments as for `Result.plot`."""
-    chosen, slices = [], []
-    if result.model.available:
-        columns = _columns(result, variables)
-        slices = [_slice_points(result.model.space, result.x, i) for i in columns]
-        predictions = _predict_all(result, slices)
-        if variables is None:
-            # What changes most along its slice says most.
-            change = [np.ptp(p.objective.median) if len(p.x) > 1 else 0.0 for p in predictions]
-            order = sorted(sorted(range(len(columns)), key=lambda i: -change[i])[:SLICES])
-        else:
-            order = list(range(len(columns)))
-        chosen = [(columns[i], predictions[i]) for i in order]
-    elif variables is not None:
-        raise InvalidTask(
-            f"slices need a model, which {result.run.task.optimizer} has not: leave variables out"
-        )
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+        from matplotlib.gridspec import GridSpec
+    except ImportError as error:
+        raise MissingExtra.of("plot", "matplotlib", "plots") from error
+
+    class Picture(Figure):
+        """A figure that notebooks show by themselves."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=110)
+            return buffer.getvalue()
+
+    chosen = _choose_slices(result, variables)
     # Four stand better in pairs than three and one.
     width = 2 if len(chosen) == 4 else max(1, min(COLUMNS, len(chosen)))
     rows = -(-len(chosen) // width)
@@ -88,9 +73,37 @@ def draw(result: Result, path: str | Path | None, variables: Sequence[int | str]
     return figure
 
 
+def _choose_slices(
+    result: Result, variables: Sequence[int | str] | None
+) -> list[tuple[int, Prediction]]:
+    """Return variables and what is expected along each, none if the optimizer has no model.
+
+    Raises:
+        InvalidTask: There is no such variable, or no model.
+    """
+    if not result.model.available:
+        if variables is not None:
+            raise InvalidTask(
+                f"slices need a model, which {result.run.task.optimizer} has not: leave variables "
+                "out"
+            )
+        return []
+    columns = _columns(result, variables)
+    slices = [_slice_points(result.model.space, result.x, i) for i in columns]
+    predictions = _predict_all(result, slices)
+    order = list(range(len(columns)))
+    if variables is None:
+        # What changes most along its slice says most.
+        change = [np.ptp(prediction.objective.median) for prediction in predictions]
+        order = sorted(sorted(order, key=lambda i: -change[i])[:SLICES])
+    return [(columns[i], predictions[i]) for i in order]
+
+
 def _columns(result: Result, variables: Sequence[int | str] | None) -> list[int]:
     """Return the indices of the variables to look at."""
     names, columns = result.names, []
+    if isinstance(variables, str):
+        variables = [variables]
     for variable in range(len(names)) if variables is None else variables:
         index = names.index(variable) if variable in names else variable
         if isinstance(index, str) or not 0 <= index < len(names):
@@ -110,7 +123,9 @@ def _slice_points(space: Space, x: Array, column: int) -> Array:
     points[:, column] = values
     # Whole numbers come several times.
     points = np.unique(np.concatenate([points, x[None]]), axis=0)
-    return points[space.allows(points)]
+    # The point itself was evaluated, so that it stays even on a face.
+    kept: Array = points[space.allows(points) | (points == x).all(axis=1)]
+    return kept
 
 
 def _predict_all(result: Result, slices: Sequence[Array]) -> list[Prediction]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cbo_suite as cbo
 from cbo_suite.errors import InvalidData, InvalidPoint, InvalidTask, JournalDamaged, JournalError
@@ -24,11 +27,11 @@ def bowl(x: Array) -> tuple[Array, Array]:
     return ((x - 0.3) ** 2).sum(axis=1), (0.5 - x.sum(axis=1))[:, None]
 
 
-def minimize(**settings: Any) -> Any:
+def minimize(**more: Any) -> Any:
     """Minimise the bowl over the unit square, by default with nine evaluations."""
-    given: dict[str, Any] = {"num_constraints": 1, "budget": 9, "n_init": 3, "optimizer": Hill}
+    usual: dict[str, Any] = {"num_constraints": 1, "budget": 9, "n_init": 3, "optimizer": Hill}
     CALLS.clear()
-    return cbo.minimize(bowl, [0, 0], [1, 1], **(given | settings))
+    return cbo.minimize(bowl, [0, 0], [1, 1], **(usual | more))
 
 
 def known(n: int = 12) -> tuple[Array, Array, Array]:
@@ -56,6 +59,32 @@ def test_every_optimizer_takes_data_and_resumes_with_them(tmp_path: Path, optimi
     assert len(CALLS) == 4
     assert resumed.run.digest == full.run.digest
     np.testing.assert_array_equal(resumed.data.x, data[0])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    cut=st.integers(0, 2000),
+    start=st.integers(0, 3),
+    rows=st.integers(0, 4),
+    shape=st.sampled_from([{"batch_size": 3}, {"workers": 3}, {}]),
+    optimizer=st.sampled_from([Expectant, StatefulHill]),
+)
+def test_a_run_cut_at_any_byte_goes_on_as_if_nothing_had_happened(
+    cut: int, start: int, rows: int, shape: dict[str, int], optimizer: Any
+) -> None:
+    """Whatever was given, in batches or by workers."""
+    x, f, c = known()
+    task = {"optimizer": optimizer, **shape}
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "run.jsonl")
+        data = (x[:rows], f[:rows], c[:rows])
+        full = minimize(data=data, x0=x[12 - start :], journal=path, **task)
+        raw = path.read_bytes()
+        # The header has what was given; without it the call has to say it again.
+        path.write_bytes(raw[: max(raw.index(b"\n") + 1, len(raw) - cut)])
+        resumed = minimize(journal=path, **task)
+        assert resumed.run.digest == full.run.digest
+        assert (resumed.data is None) == (rows == 0)
 
 
 @pytest.mark.parametrize("optimizer", ["cobyla", "cobyqa", "cma-es"])
@@ -169,7 +198,7 @@ def test_one_run_can_be_the_data_of_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "words"),
+    ("wrong", "error", "words"),
     [
         ({"x0": [0.5, 1.5]}, InvalidPoint, r"x0 must lie inside.*height = 1.5 in row 0.*\[0, 1\]"),
         ({"x0": [0.5, np.nan]}, InvalidPoint, "height = nan"),
@@ -189,10 +218,10 @@ def test_one_run_can_be_the_data_of_the_next() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_the_first_evaluation(
-    tmp_path: Path, settings: dict[str, Any], error: type[Exception], words: str
+    tmp_path: Path, wrong: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     """One typed error that names what was given; no journal is begun."""
     path = tmp_path / "run.jsonl"
     with pytest.raises(error, match=words):
-        minimize(journal=path, names=["width", "height"], **settings)
+        minimize(journal=path, names=["width", "height"], **wrong)
     assert (CALLS, path.exists()) == ([], False)

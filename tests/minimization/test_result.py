@@ -149,7 +149,8 @@ def test_a_figure_shows_the_course_and_slices(tmp_path: Path) -> None:
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert "best of the data" in [text.get_text() for text in legend.get_texts()]
-    alone = result.plot(variables=[1])
+    alone = result.plot(variables="height")
+    assert len(result.plot(variables=[1, "width"]).axes) == 5
     assert [axes.get_xlabel() for axes in alone.axes] == ["evaluation", "", "height"]
     assert alone._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
     for variable in ("depth", 2, -1):
