@@ -116,7 +116,7 @@ class Loop:
                 self.finish_group()
             return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
         except KeyboardInterrupt:
-            if not self.settings.keep_interrupted or not self.told:
+            if not self.settings.keep_interrupted or not (self.told or self.recorded):
                 raise
             return self.stop(INTERRUPTED)
         finally:
@@ -360,4 +360,6 @@ class Loop:
     def stop(self, reason: str, recommendation: list[float] | None = None) -> Run:
         """Gather what there is; the journal gets no end, so that the same run can go on."""
         end = End("failed", self.seconds_optimizer, reason, recommendation, self.seconds_processor)
-        return replace(gather_run(self.header, self.batches, end), status="stopped")
+        # What is on record was evaluated, also where the optimizer was not led to it again.
+        made = [*self.batches, *self.recorded]
+        return replace(gather_run(self.header, made, end), status="stopped")

@@ -14,7 +14,6 @@ from cbo_suite.harness import Progress
 SECONDS_BETWEEN_LINES, LINES = 10.0, 20
 # Evaluations whose pace says how long the rest will take: models grow slower as a run goes on.
 PACE_BATCHES = 20
-_TITLE_LENGTH = 16
 
 
 class Display:
@@ -50,7 +49,7 @@ def show_progress(wanted: bool | None, optimizer: str) -> Display:
     in_notebook = _in_notebook()
     if wanted is False or (wanted is None and in_notebook):
         return Display()
-    title = optimizer.rpartition(":")[2][-_TITLE_LENGTH:]
+    title = optimizer.rpartition(":")[2]
     if sys.stderr is not None and sys.stderr.isatty() and not in_notebook:
         # Imported on use: it needs rich.
         from cbo_suite.minimization.progress_bar import Bar

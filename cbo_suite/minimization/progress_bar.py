@@ -5,12 +5,16 @@ from __future__ import annotations
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Column
 
 from cbo_suite.harness import Progress
 from cbo_suite.minimization.progress import Display, Pace, in_words
+
+# Columns of a terminal that has room for a bar and the name of the optimizer.
+_WIDE_ENOUGH = 78
+_TITLE_LENGTH = 13
 
 
 class Bar(Display):
@@ -18,17 +22,19 @@ class Bar(Display):
 
     def __init__(self, title: str) -> None:
         """Prepare the bar."""
+        if len(title) > _TITLE_LENGTH:
+            title = f"{title[: _TITLE_LENGTH - 1]}…"
         self._pace = Pace()
-        self._bar = RichProgress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None, table_column=Column(min_width=4, ratio=1)),
-            MofNCompleteColumn(),
+        console = Console(stderr=True)
+        bar = BarColumn(bar_width=None, table_column=Column(min_width=4, ratio=1))
+        columns: list[ProgressColumn] = [
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[note]}", markup=False, table_column=Column(no_wrap=True)),
-            TimeElapsedColumn(),
             TextColumn("{task.fields[left]}", markup=False, table_column=Column(no_wrap=True)),
-            console=Console(stderr=True),
-            expand=True,
-        )
+        ]
+        if console.width >= _WIDE_ENOUGH:
+            columns = [TextColumn("{task.description}", markup=False), bar, *columns]
+        self._bar = RichProgress(*columns, console=console, expand=True)
         self._line = self._bar.add_task(title, total=None, note="", left="")
 
     def __enter__(self) -> None:

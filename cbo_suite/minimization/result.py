@@ -136,6 +136,15 @@ class Result(OptimizeResult):
     model: Model
     run: Run
 
+    @property
+    def best(self) -> dict[str, float]:
+        """The best point by name: its variables, "objective" and its constraints."""
+        return (
+            dict(zip(self.names, self.x.tolist(), strict=True))
+            | {"objective": self.fun}
+            | dict(zip(self.constraint_names, self.constr.tolist(), strict=True))
+        )
+
     def table(self) -> dict[str, list[Any]]:
         """Return every evaluation as columns, in the order told; known data stand first.
 

@@ -51,6 +51,18 @@ def test_failures_are_counted_and_summed_up() -> None:
     ) in result.message
 
 
+def test_the_best_point_is_told_by_name() -> None:
+    """Variables, objective and constraints in one dict."""
+    result = minimize()
+    width, height = result.x
+    assert result.best == {
+        "width": width,
+        "height": height,
+        "objective": result.fun,
+        "stress": result.constr[0],
+    }
+
+
 def test_what_is_violated_has_its_name() -> None:
     """The worst constraint comes first."""
 

@@ -113,6 +113,24 @@ def test_ctrl_c_returns_what_there_is(
     assert resumed.run.digest == minimize(optimizer=optimizer).run.digest
 
 
+def test_ctrl_c_while_a_journal_is_replayed_loses_nothing(tmp_path: Path) -> None:
+    """What is on record was evaluated, whether the optimizer was led there again or not."""
+    path = tmp_path / "run.jsonl"
+    whole = minimize(optimizer=Hill, journal=path)
+    before = path.read_bytes()
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 15:
+            raise KeyboardInterrupt
+
+    part = minimize(optimizer=Hill, journal=path, budget=40, callback=interrupt)
+    assert part.run.status == "stopped"
+    np.testing.assert_array_equal(part.run.x, whole.run.x)
+    longer = minimize(optimizer=Hill, journal=path, budget=40)
+    np.testing.assert_array_equal(longer.run.x[:30], whole.run.x)
+    assert before != path.read_bytes()
+
+
 def test_ctrl_c_before_the_first_result_is_ctrl_c() -> None:
     """And `run` hands it on in any case, as campaigns want it."""
 
