@@ -136,6 +136,6 @@ class Settings:
 def _number(value: object) -> float:
     """Return a number as a float, NaN for what is none."""
     try:
-        return float(value)  # type: ignore[arg-type]
+        return math.nan if isinstance(value, bool | str) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return math.nan

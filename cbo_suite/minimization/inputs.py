@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cbo_suite.errors import InvalidData, InvalidPoint, InvalidSpace, InvalidTask
 from cbo_suite.journal import Given
-from cbo_suite.protocols import Array, Evaluation, Space
+from cbo_suite.protocols import Array, Evaluation, Space, whole_number
 
 # Heads of columns in exported tables, which no variable and no constraint may have.
 RESERVED = ("evaluation", "objective", "violation", "feasible", "status", "message")
@@ -78,12 +78,12 @@ def _named(
     """Return names of `count` things, or refuse them."""
     if names is None:
         return tuple(f"{letter}[{i}]" for i in range(count))
-    is_list = not isinstance(names, str) and isinstance(names, Sequence)
-    if not is_list or not all(isinstance(name, str) and name.strip() for name in names):
+    listed = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if (count and not listed) or not all(isinstance(n, str) and n.strip() for n in listed):
         raise InvalidSpace(f"{argument} must be a list of words, got {names!r}")
-    if len(names) != count:
-        raise InvalidSpace(f"{argument} must name all {count} {what}, got {len(names)}: {names!r}")
-    return tuple(names)
+    if len(listed) != count:
+        raise InvalidSpace(f"{argument} must name all {count} {what}, got {len(listed)}: {listed}")
+    return tuple(str(name) for name in listed)
 
 
 def count_constraints(num_constraints: int, names: Sequence[str] | None) -> int:
@@ -183,7 +183,7 @@ def check_data(data: Any, space: Space, names: Names) -> Data:
     parts = [np.empty((len(x), 0))] if len(data) == 2 else []
     for name, values, shape in zip("FC", data[1:], ((len(x),), (len(x), m)), strict=False):
         try:
-            numbers = np.asarray(values, dtype=float)
+            numbers = _floats(values)
         except (TypeError, ValueError) as error:
             raise InvalidData(f"{name} of data must be numbers: {error}") from error
         if numbers.shape != shape:
@@ -201,10 +201,16 @@ def check_data(data: Any, space: Space, names: Names) -> Data:
     return Data(x, parts[0], parts[1])
 
 
+def _floats(values: Any) -> Array:
+    """Return numbers as a new array; what a mask hides is NaN."""
+    array: Array = np.ma.filled(np.ma.array(values, dtype=float), np.nan)
+    return array
+
+
 def check_points(what: str, x: Any, space: Space, names: Names) -> Array:
     """Return one point `(d,)` or several `(n, d)` as an array `(n, d)`, or refuse them."""
     try:
-        points = np.array(x, dtype=float)
+        points = _floats(x)
     except (TypeError, ValueError) as error:
         raise InvalidPoint(f"{what} must be points of numbers: {error}") from error
     if points.shape == (space.dim,):
@@ -246,7 +252,8 @@ def choose_n_init(n_init: int | None, budget: int, dim: int, given: Given) -> in
     if n_init is None:
         default = max(1, min(max(10, 2 * dim), budget // 2))
         return max(own, default - len(given.x))
-    if isinstance(n_init, int) and n_init < own:
+    n_init = whole_number("n_init", n_init, 0)
+    if n_init < own:
         raise InvalidTask(
             f"x0 has {own} points, which are part of the design of n_init={n_init} points: ask for "
             f"{own} or more"

@@ -206,6 +206,8 @@ def test_one_run_can_be_the_data_of_the_next() -> None:
         ({"x0": "here"}, InvalidPoint, "must be points of numbers"),
         ({"x0": [[0.1, 0.2]] * 10}, InvalidTask, "more than the budget of 9"),
         ({"x0": [[0.1, 0.2]] * 4}, InvalidTask, "n_init=3"),
+        ({"x0": [0.1, 0.2], "n_init": np.int64(0)}, InvalidTask, "n_init=0"),
+        ({"x0": np.ma.masked_array([0.1, 0.2], [False, True])}, InvalidPoint, "height = nan"),
         ({"x0": [0.5, 0.5], "integer": ["width"]}, InvalidPoint, "x0: variable 0 takes whole"),
         ({"data": known()[:2]}, InvalidData, r"\(X, F, C\) of shapes .* got 2 parts"),
         ({"data": 3}, InvalidData, "got int"),
@@ -214,6 +216,11 @@ def test_one_run_can_be_the_data_of_the_next() -> None:
         ({"data": ([[0, 0]], [1], [1])}, InvalidData, r"C of data must have shape \(1, 1\)"),
         ({"data": ([[0, 0]], [np.nan], [[1]])}, InvalidData, "F of data must be finite.*in row 0"),
         ({"data": ([[0, 0]], [1], [[np.inf]])}, InvalidData, "C of data must be finite"),
+        (
+            {"data": ([[0, 0]], np.ma.masked_array([1.0], [True]), [[1]])},
+            InvalidData,
+            "F of data must be finite",
+        ),
         ({"data": ([[0, 0]], ["a"], [[1]])}, InvalidData, "F of data must be numbers"),
     ],
 )

@@ -155,6 +155,8 @@ def test_ctrl_c_before_the_first_result_is_ctrl_c() -> None:
     [
         ({"stop_at": "low"}, "stop_at must be a number, got 'low'"),
         ({"stop_at": float("nan")}, "stop_at must be a number"),
+        ({"stop_at": True}, "stop_at must be a number, got True"),
+        ({"stop_after": "3"}, "stop_after must be seconds above 0, got '3'"),
         ({"stop_after": 0}, "stop_after must be seconds above 0, got 0"),
         ({"callback": 3}, "callback must be a function, got 3"),
         ({"progress": "yes"}, "progress must be True, False or None, got 'yes'"),
