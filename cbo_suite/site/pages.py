@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
-from statistics import stdev
 from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from scipy.stats import rankdata, t
 
+from cbo_suite.leaderboard.looks import Look, looks_of, shown_first
 from cbo_suite.leaderboard.markdown_page import nobody_ranked
 from cbo_suite.leaderboard.number_format import (
     RowTexts,
@@ -26,6 +23,7 @@ from cbo_suite.leaderboard.number_format import (
 from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
 from cbo_suite.site.paper_page import Paper, put_beside
+from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context, student
 from cbo_suite.site.texts import (
     Library,
     as_json,
@@ -38,6 +36,7 @@ from cbo_suite.site.texts import (
 )
 
 ASSETS = (
+    "bootstrap.js",
     "charts.js",
     "compare.js",
     "core.js",
@@ -50,14 +49,8 @@ ASSETS = (
     "vega-licences.txt",
     "vega.js",
 )
-# Upper ends of the classes of dimension that the ranking can be filtered by.
-SIZES = ((5, "up to 5"), (20, "6 to 20"), (60, "21 to 60"), (math.inf, "more than 60"))
 # Points of time that the tables beside the charts show.
 NUM_CHECKPOINTS = 8
-# Optimizers that the charts of a problem show before the reader chooses.
-NUM_LEADERS = 5
-# Largest degrees of freedom with a quantile of its own; beyond, Student's is nearly the normal one.
-MOST_FREEDOM = 100
 
 
 class Entry(NamedTuple):
@@ -94,7 +87,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
     environment.globals["least_runs"] = LEAST_RUNS
     texts = {problem.problem: row_texts(problem) for problem in board.problems}
     made = {f"assets/{name}": _asset(name) for name in ASSETS}
-    tracks = _tracks(board)
+    tracks, looks = _tracks(board), looks_of(_names(board))
     methods = {name: name for name in _names(board)}
     methods |= {row.optimizer: row.method for track in board.tracks for row in track.rows}
 
@@ -104,7 +97,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
         html = environment.get_template(template).render(board=board, root=root, **context)
         made[path] = html.encode()
 
-    add("index.html", "index.html", library=library, **_ranking(board))
+    add("index.html", "index.html", library=library, **ranking_context(board, library, looks))
     add("problems.html", "problems.html", library=library, tracks=tracks)
     add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
@@ -116,6 +109,9 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
         printed = published.get(problem.problem)
         picture = library.picture(problem.family)
         drawing = sketch(problem.problem)
+        names = [row.optimizer for row in problem.rows]
+        own = [name for name in names if methods[name] == name]
+        shown = shown_first(own or names, NUM_LEADERS)
         if picture and not drawing:
             made[f"assets/{page_name(problem.family)}.png"] = picture
         add(
@@ -128,11 +124,14 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             sketch=drawing,
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",
-            data=as_json(_curves(problem)),
+            data=as_json(_curves(problem, looks)),
             published=printed,
             beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
-            leaders=NUM_LEADERS,
+            series=[
+                Series(row.optimizer, looks[row.optimizer].colour + 1, row.optimizer in shown)
+                for row in problem.rows
+            ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
             new_best=[found for found in board.new_best if found.problem == problem.problem],
@@ -210,106 +209,7 @@ def _tracks(board: Board) -> dict[str, list[str]]:
     return found
 
 
-def _ranking(board: Board) -> dict[str, Any]:
-    """Gather what the rankings show and what their filters need."""
-    boards = {problem.problem: problem for problem in board.problems}
-    own = {
-        track.track: [boards[id_] for id_ in track.problems if id_ in boards]
-        for track in board.tracks
-    }
-    counted = {problem.problem: problem for problems in own.values() for problem in problems}
-    sizes = {_size(problem.dim) for problem in counted.values()}
-    data = {
-        "student": _student(),
-        "tracks": [_track_data(track, own[track.track]) for track in board.tracks],
-        "comparison": board.comparison
-        and {
-            "names": board.comparison.optimizers,
-            "ranks": board.comparison.mean_ranks,
-            "difference": board.comparison.critical_difference,
-        },
-    }
-    return {
-        "data": as_json(data),
-        "boards": boards,
-        "families": sorted({problem.family for problem in counted.values()}),
-        "sizes": [name for _, name in SIZES if name in sizes],
-        "batches": sorted({problem.batch_size for problem in counted.values()}),
-        "runs": sum(row.runs for problem in board.problems for row in problem.rows),
-        "num_optimizers": len(_names(board)),
-        "num_problems": len(counted),
-        "num_variants": len(
-            {row.optimizer for track in board.tracks for row in track.rows if row.variant}
-        ),
-    }
-
-
-def _track_data(track: TrackBoard, problems: Sequence[ProblemBoard]) -> dict[str, Any]:
-    """Gather what the filters need of a track and of its problems that somebody was run on."""
-    methods = [row.optimizer for row in track.ranked if not row.variant]
-    ranks = [_paper_ranks(problem, methods) for problem in problems]
-    family_of = {id_: i for i, members in enumerate(track.families) for id_ in members}
-    return {
-        "id": track.track,
-        "problems": [
-            {
-                "id": problem.problem,
-                "family": problem.family,
-                "group": family_of[problem.problem],
-                "size": _size(problem.dim),
-                "batch": problem.batch_size,
-            }
-            for problem in problems
-        ],
-        **{
-            kind: [
-                {
-                    "id": row.optimizer,
-                    "interval": row.anytime_interval or (row.anytime, row.anytime),
-                    "entries": [
-                        _summary(problem, row.optimizer, own_ranks.get(row.optimizer))
-                        for problem, own_ranks in zip(problems, ranks, strict=True)
-                    ],
-                }
-                for row in rows
-            ]
-            for kind, rows in (("ranked", track.ranked), ("partial", track.partial))
-        },
-    }
-
-
-def _paper_ranks(problem: ProblemBoard, methods: Sequence[str]) -> dict[str, float]:
-    """Rank the methods of a track on one problem under the paper's rule."""
-    means = {row.optimizer: row.paper_mean for row in problem.rows}
-    values = [math.inf if (mean := means.get(name)) is None else mean for name in methods]
-    return dict(zip(methods, rankdata(values).tolist(), strict=True))
-
-
-def _size(dim: int | None) -> str:
-    """Name the class of a dimension, "" if it is not known."""
-    return "" if dim is None else next(name for end, name in SIZES if dim <= end)
-
-
-def _summary(problem: ProblemBoard, optimizer: str, rank: float | None) -> dict[str, Any] | None:
-    """Gather what the filters add up of one row, None if the optimizer was not run."""
-    row = next((row for row in problem.rows if row.optimizer == optimizer), None)
-    if row is None:
-        return None
-    scores = [score for score in row.outcomes.anytime if score is not None]
-    error = stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    return {
-        "anytime": row.anytime,
-        "interval": row.anytime_interval,
-        "error": float(f"{error:.6g}"),
-        "rank": rank,
-        "feasible": row.feasible_runs,
-        "runs": row.runs,
-        "seconds": row.seconds_per_evaluation,
-        "imputed": row.imputed,
-    }
-
-
-def _curves(problem: ProblemBoard) -> dict[str, Any]:
+def _curves(problem: ProblemBoard, looks: Mapping[str, Look]) -> dict[str, Any]:
     """Gather what the charts of a problem draw."""
     return {
         "evaluations": problem.evaluations,
@@ -318,6 +218,7 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
         "rows": [
             {
                 "optimizer": row.optimizer,
+                "look": look_data(looks[row.optimizer]),
                 "paper_mean": row.curves.paper_mean,
                 "paper_error": row.curves.paper_error,
                 "regret_mean": row.curves.regret_mean,
@@ -339,13 +240,6 @@ def _twins(problem: ProblemBoard) -> list[list[str]]:
     return [names for names in found.values() if len(names) > 1]
 
 
-@cache
-def _student() -> list[float]:
-    """Return Student's 97.5 % quantiles for 1, 2, ... degrees of freedom."""
-    quantiles = [t.ppf(0.975, freedom) for freedom in range(1, MOST_FREEDOM + 1)]
-    return [float(f"{quantile:.6g}") for quantile in quantiles]
-
-
 def _pairs(board: Board) -> dict[str, Any]:
     """Gather how every run ended, for the comparison of two optimizers."""
     problems = [
@@ -365,7 +259,7 @@ def _pairs(board: Board) -> dict[str, Any]:
         }
         for problem in board.problems
     ]
-    return {"student": _student(), "problems": problems}
+    return {"student": student(), "problems": problems}
 
 
 def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 // Charts: Vega-Lite descriptions drawn as SVG in the colours of the page. Expressions are
 // interpreted, not compiled, because the pages' security policy forbids making code from text.
 cbo.charts = (() => {
-  const DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3]];
   const NUM_COLOURS = 8;
   const NARROW = matchMedia("(max-width: 48rem)");
   // On a phone long names break after a hyphen, so that the values have room.
@@ -41,23 +40,26 @@ cbo.charts = (() => {
     };
   }
 
-  function dash(place) {
-    return DASHES[Math.floor(place / NUM_COLOURS) % DASHES.length];
+  // Series have the looks that the page gives them, [number of the colour, lengths of the dash],
+  // the same on all pages; without any, colours by their place.
+  function styles(names, looks) {
+    const own = looks ?? names.map((_, i) => [(i % NUM_COLOURS) + 1, [1, 0]]);
+    const scale = (range) => ({ domain: names, range });
+    const shared = { field: "series", type: "nominal", legend: null };
+    return {
+      color: { ...shared, scale: scale(own.map(([number]) => colour(`series-${number}`))) },
+      strokeDash: { ...shared, scale: scale(own.map(([, dash]) => dash)) },
+    };
   }
 
-  // Series keep colour and dash by their place, whichever of them are shown.
-  function styles(names, all) {
-    const places = names.map((name) => all.indexOf(name));
-    return {
-      color: {
-        field: "series", type: "nominal", legend: null,
-        scale: { domain: names, range: places.map((i) => colour(`series-${(i % NUM_COLOURS) + 1}`)) },
-      },
-      strokeDash: {
-        field: "series", type: "nominal", legend: null,
-        scale: { domain: names, range: places.map(dash) },
-      },
-    };
+  // A legend shows lines as they are drawn: dashes and the gaps between them.
+  function paint(swatch, [, dash]) {
+    let end = 0;
+    const stops = dash.map((length, i) => {
+      end += length;
+      return `${i % 2 ? "transparent" : "currentcolor"} ${end - length}px ${end}px`;
+    });
+    swatch.style.backgroundImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
   }
 
   async function render(id) {
@@ -109,14 +111,14 @@ cbo.charts = (() => {
   }
 
   // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
-  // outside of the scale is cut off.
-  function curves({ values, names, all, title, scale, axis: look, height, start }) {
+  // outside of the scale is cut off. `across` says what else the horizontal axis is.
+  function curves({ values, names, looks, title, scale, axis: look, height, start, across = {} }) {
     const x = {
       field: "t", type: "quantitative", title: "evaluations",
-      scale: { nice: false, zero: false }, axis: { grid: false },
+      scale: { nice: false, zero: false }, axis: { grid: false }, ...across,
     };
     const axis = { field: "y", type: "quantitative", title, scale, axis: look };
-    const style = styles(names, all);
+    const style = styles(names, looks);
     const band = {
       mark: { type: "area", interpolate: "step-after", opacity: 0.16, clip: true },
       transform: [{ filter: { field: "low", valid: true } }],
@@ -124,7 +126,7 @@ cbo.charts = (() => {
     };
     const tooltip = [
       { field: "series", title: "optimizer" },
-      { field: "t", title: "evaluations" },
+      { field: "t", title: x.title, format: ".4~g" },
       { field: "y", title, format: ".4~g" },
     ];
     const design = {
@@ -144,7 +146,8 @@ cbo.charts = (() => {
       encoding: { x, y: axis, color: style.color, tooltip },
     };
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
-    return { height, data: { values }, layer: [design, ...layers, lines, hover] };
+    if (start !== undefined) layers.unshift(design);
+    return { height, data: { values }, layer: [...layers, lines, hover] };
   }
 
   // A line for each name, in their order. A domain is data; sorting by a list would put the names
@@ -181,5 +184,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, intervals, rows, colour, dash };
+  return { draw, curves, intervals, rows, colour, paint };
 })();

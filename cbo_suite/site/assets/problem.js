@@ -3,19 +3,11 @@
 (() => {
   const { data } = cbo;
   const NONE = "No optimizer is chosen: tick some in the list above the charts.";
-  const all = data.rows.map((row) => row.optimizer);
   const boxes = [...document.querySelectorAll('input[name="series"]')];
   const picked = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
 
-  // The legend shows lines as they are drawn: dashes and the gaps between them.
-  boxes.forEach((box, place) => {
-    let end = 0;
-    const stops = cbo.charts.dash(place).map((length, i) => {
-      end += length;
-      return `${i % 2 ? "transparent" : "currentcolor"} ${end - length}px ${end}px`;
-    });
-    const swatch = box.parentElement.querySelector(".swatch");
-    swatch.style.backgroundImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+  boxes.forEach((box, i) => {
+    cbo.charts.paint(box.parentElement.querySelector(".swatch"), data.rows[i].look);
   });
 
   function shown() {
@@ -96,7 +88,7 @@
     return cbo.charts.curves({
       values,
       names: rows.map((row) => row.optimizer),
-      all,
+      looks: rows.map((row) => row.look),
       title: view === "paper" ? paper : "regret",
       ...(log ? decades(values) : range(values, view === "regret")),
       height: 340,
@@ -110,7 +102,7 @@
     return cbo.charts.curves({
       values: rows.flatMap((row) => points(row, row[field])),
       names: rows.map((row) => row.optimizer),
-      all,
+      looks: rows.map((row) => row.look),
       title,
       scale: { domain: [0, 1] },
       axis: { format: ".0%" },
