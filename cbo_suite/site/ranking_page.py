@@ -256,8 +256,7 @@ def _summary(
     if row is None:
         return None
     return {
-        # Seven digits: far more than a page shows, and half the bytes.
-        "scores": [float(f"{score or 0.0:.7g}") for score in row.outcomes.anytime],
+        "scores": [score or 0.0 for score in row.outcomes.anytime],
         "rank": rank,
         "feasible": row.feasible_runs,
         "seconds": row.seconds_per_evaluation,

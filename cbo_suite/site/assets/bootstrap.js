@@ -71,15 +71,19 @@ cbo.bootstrap = (() => {
     return [quantile(sorted, tail), quantile(sorted, 1 - tail)];
   }
 
+  // The page has rounded scores: what differs by less is a tie on the board.
+  function isAbove(one, other) {
+    return one > other + 1e-6;
+  }
+
   // Ranks of several in every draw, 1 for the largest; ties share the best.
   function ranks(all) {
-    const whole = all.map((draws) => draws.map((value) => Math.round(value * 1e9)));
-    return whole.map((own) => own.map((value, draw) => {
+    return all.map((own) => own.map((value, draw) => {
       let rank = 1;
-      for (const other of whole) if (other[draw] > value) rank += 1;
+      for (const other of all) if (isAbove(other[draw], value)) rank += 1;
       return rank;
     }));
   }
 
-  return { means, interval, ranks };
+  return { means, interval, isAbove, ranks };
 })();

@@ -103,11 +103,11 @@
 
   // Only methods have a rank; ties share it.
   function writeRanks(rows, found) {
-    const methods = found.map((_, i) => i).filter((i) => !isVariant(rows[i]));
+    const methods = found.map((_, i) => i).filter((i) => !isVariant(rows[i]) && found[i].draws);
     const drawn = bootstrap.ranks(methods.map((i) => found[i].draws));
-    rows.forEach((row) => { if (isVariant(row)) fill(row, "place", null, ""); });
+    for (const row of rows) fill(row, "place", null, "");
     methods.forEach((i, place) => {
-      const rank = 1 + methods.filter((j) => found[j].score > found[i].score).length;
+      const rank = 1 + methods.filter((j) => bootstrap.isAbove(found[j].score, found[i].score)).length;
       const ends = bootstrap.interval(drawn[place], found[i].sizes);
       fill(rows[i], "place", rank, String(rank),
         ends ? `[${Math.floor(ends[0])}, ${Math.ceil(ends[1])}]` : "");
