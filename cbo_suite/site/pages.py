@@ -259,7 +259,8 @@ def _pairs(board: Board) -> dict[str, Any]:
         }
         for problem in board.problems
     ]
-    return {"student": student(), "problems": problems}
+    tracks = [{"id": track.track, "families": track.families} for track in board.tracks]
+    return {"student": student(), "problems": problems, "tracks": tracks}
 
 
 def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ ROOM = """() => [...document.querySelectorAll("munderover")].flatMap((sum) => {
 
 @pytest.fixture(scope="module")
 def runs() -> list[Record]:
-    """Make runs of 25 optimizers with ten seeds; on the speed reducer they end 6e-4 and more too high."""
+    """Make ten runs of 25 optimizers; on the speed reducer they end 6e-4 and more too high."""
     random = np.random.default_rng(0)
     references = load_references()
     records = []

@@ -294,3 +294,35 @@ def test_numbers_in_the_browser_are_the_builders(visit: Visit) -> None:
     values = [*(10.0 ** rng.uniform(-8, 9, 300) * rng.choice([-1, 1], 300)), 0.0, 1e-3, 999999.4]
     found = page.evaluate("(values) => values.map((value) => cbo.format(value))", values)
     assert found == [number(value) for value in values]
+
+
+def test_comparison_says_by_what_somebody_is_ahead(visit: Visit, board: Board) -> None:
+    """By score and by wins, the problems where these disagree, and a line for each track."""
+    pair = ("scbo", "cei")
+    page = visit.open("compare.html#a=scbo&b=cei")
+    signs = []
+    for problem in board.problems:
+        rows = {row.optimizer: row.outcomes for row in problem.rows}
+        one, other = (rows[name] for name in pair)
+        ends = zip(one.final, other.final, strict=True)
+        wins = sum(np.sign((b or np.inf) - (a or np.inf)) for a, b in ends)
+        scores = np.mean([a or 0 for a in one.anytime]) - np.mean([b or 0 for b in other.anytime])
+        signs.append((problem.problem, np.sign(scores), np.sign(wins)))
+    split = [name for name, score, wins in signs if score * wins < 0]
+    assert split
+    why = page.inner_text("#why")
+    assert re.findall(r"([\w-]+-v1) \(", why) == split
+    marked = page.locator("#pairs tr", has=page.locator(".badge")).locator("a").all_inner_texts()
+    assert marked == split
+    ahead = sum(score > 0 for _, score, _ in signs)
+    assert f"By anytime score scbo is ahead of cei on {ahead} of 6" in page.inner_text("#status")
+    track = {row.optimizer: row for row in board.tracks[0].partial}
+    cells = page.locator("#summary tbody tr").all_inner_texts()[0].split("\t")
+    assert cells[:2] == ["small-v1", "6 of 7"]
+    assert [float(cell) for cell in cells[2:4]] == pytest.approx(
+        [track[name].anytime for name in pair], abs=0.0501
+    )
+    ahead = sum(score > 0 for _, score, _ in signs)
+    assert cells[6] == f"{ahead} / 0 / {6 - ahead}"
+    page.get_by_label("Second", exact=True).select_option("random-search")
+    assert "Score and wins name the same optimizer" in page.inner_text("#why")

@@ -119,12 +119,45 @@
     }
   }
 
-  for (const box of boxes) box.addEventListener("change", draw);
-  for (const input of document.querySelectorAll('input[name="view"], input[name="scale"]')) {
-    input.addEventListener("change", () => {
+  const radios = [...document.querySelectorAll('input[name="view"], input[name="scale"]')];
+
+  // A link has what differs from the page as it is opened.
+  function remember() {
+    const pairs = radios.filter((radio) => radio.checked && !radio.defaultChecked)
+      .map((radio) => [radio.name, radio.value]);
+    if (boxes.some((box) => box.checked !== box.defaultChecked)) {
+      const own = boxes.filter((box) => box.checked);
+      pairs.push(...(own.length ? own : [{ value: "" }]).map((box) => ["show", box.value]));
+    }
+    cbo.address.write(pairs);
+  }
+
+  function recall(query) {
+    for (const radio of radios) {
+      const wanted = query.get(radio.name);
+      const known = radios.some((own) => own.name === radio.name && own.value === wanted && !own.disabled);
+      radio.checked = known ? radio.value === wanted : radio.defaultChecked;
+    }
+    const wanted = query.getAll("show");
+    for (const box of boxes) {
+      box.checked = wanted.length ? wanted.includes(box.value) : box.defaultChecked;
+    }
+    draw();
+  }
+
+  for (const box of boxes) {
+    box.addEventListener("change", () => {
+      draw();
+      remember();
+    });
+  }
+  for (const radio of radios) {
+    radio.addEventListener("change", () => {
       cbo.charts.draw("convergence", convergence);
+      remember();
       cbo.say(`Convergence: ${picked("view")} view, ${picked("scale")} axis.`);
     });
   }
-  draw();
+  cbo.address.follow(recall);
+  recall(cbo.address.read() ?? new URLSearchParams());
 })();
