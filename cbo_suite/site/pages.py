@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from cbo_suite._version import __version__
 from cbo_suite.leaderboard.looks import Look, looks_of, shown_first
 from cbo_suite.leaderboard.markdown_page import nobody_ranked
 from cbo_suite.leaderboard.number_format import (
-    RowTexts,
     fixed,
     measured,
     number,
     row_texts,
     whole_share,
 )
-from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
+from cbo_suite.scoring.board import Board, ProblemBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
+from cbo_suite.site.optimizer_page import optimizer_context
 from cbo_suite.site.paper_page import Paper, put_beside
 from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context, student
 from cbo_suite.site.texts import (
@@ -53,38 +54,13 @@ ASSETS = (
 NUM_CHECKPOINTS = 8
 
 
-class Entry(NamedTuple):
-    """A problem and an optimizer's row on it.
-
-    Attributes:
-        problem: The board of the problem.
-        row: The row of the optimizer.
-        texts: Its values as text.
-    """
-
-    problem: ProblemBoard
-    row: ProblemRow
-    texts: RowTexts
-
-
-class Standing(NamedTuple):
-    """An optimizer's row in a track.
-
-    Attributes:
-        track: The ranking of the track.
-        row: The row of the optimizer.
-    """
-
-    track: TrackBoard
-    row: RankingRow
-
-
 def make_pages(board: Board, library: Library, paper: Paper | None = None) -> dict[str, bytes]:
     """Make all files of the site, by their path in it."""
     environment = _environment()
     environment.globals["has_paper"] = paper is not None
     environment.globals["source"] = source_address()
     environment.globals["least_runs"] = LEAST_RUNS
+    environment.globals["version"] = __version__
     texts = {problem.problem: row_texts(problem) for problem in board.problems}
     made = {f"assets/{name}": _asset(name) for name in ASSETS}
     tracks, looks = _tracks(board), looks_of(_names(board))
@@ -137,31 +113,13 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
-        entries = [
-            Entry(problem, row, texts[problem.problem][name])
-            for problem in board.problems
-            for row in problem.rows
-            if row.optimizer == name
-        ]
         add(
             f"optimizer/{page_name(name)}.html",
             "optimizer.html",
-            name=name,
-            title=library.title(name),
-            text=library.optimizer(name),
-            entries=entries,
-            standings=[
-                Standing(track, row)
-                for track in board.tracks
-                for row in track.rows
-                if row.optimizer == name
-            ],
-            overall=next((row for row in board.overall if row.optimizer == name), None),
             method=methods[name],
             names=list(methods),
             variants=[other for other in methods if methods[other] == name != other],
-            versions=_versions(entries),
-            data=as_json(_optimizer_data(entries)),
+            **optimizer_context(name, board, texts, methods, library, looks[name]),
         )
     return made
 
@@ -261,28 +219,6 @@ def _pairs(board: Board) -> dict[str, Any]:
     ]
     tracks = [{"id": track.track, "families": track.families} for track in board.tracks]
     return {"student": student(), "problems": problems, "tracks": tracks}
-
-
-def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Gather what the charts of an optimizer draw."""
-    return [
-        {
-            "problem": problem.problem,
-            "anytime": row.anytime,
-            "interval": row.anytime_interval or (row.anytime, row.anytime),
-            "seconds": row.seconds_per_evaluation,
-        }
-        for problem, row, _ in entries
-    ]
-
-
-def _versions(entries: Sequence[Entry]) -> dict[str, str]:
-    """Join the versions of all rows: package to its versions, each once, in order."""
-    found: dict[str, dict[str, None]] = {}
-    for _, row, _ in entries:
-        for package, version in row.versions.items():
-            found.setdefault(package, {}).update(dict.fromkeys(version.split(", ")))
-    return {package: ", ".join(versions) for package, versions in sorted(found.items())}
 
 
 def _checkpoints(length: int) -> list[int]:

@@ -66,6 +66,13 @@ class Library:
         """Return what kind of optimizer it is, such as "model-based", "" if nobody says so."""
         return self._kinds.get(id_, "")
 
+    def install(self, id_: str) -> str:
+        """Return the command that installs an optimizer of the suite, "" for those of others."""
+        name = self._optimizer_documents.get(id_)
+        text = self._read(f"optimizers/{name}").decode() if name else ""
+        extra = re.search(r"`(pip install [^`]+)`", text)
+        return extra[1] if extra else "pip install cbo-suite" if text else ""
+
     def picture(self, family: str) -> bytes:
         """Return the picture of a family of problems as PNG, empty if there is none."""
         return self._read(f"problems/{page_name(family)}.png")

@@ -326,3 +326,20 @@ def test_comparison_says_by_what_somebody_is_ahead(visit: Visit, board: Board) -
     assert cells[6] == f"{ahead} / 0 / {6 - ahead}"
     page.get_by_label("Second", exact=True).select_option("random-search")
     assert "Score and wins name the same optimizer" in page.inner_text("#why")
+
+
+def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) -> None:
+    """Its course on every problem, install, identity, versions, replayed share, and BibTeX."""
+    page = visit.open("optimizer/cma-es.html")
+    assert page.locator(".multiples .chart svg").count() == len(board.problems)
+    assert page.locator("#course-0 .mark-line path").count() == 2
+    assert page.locator(".multiples .note").first.inner_text().startswith("grey: ")
+    text = page.inner_text("main")
+    for said in ('pip install "cbo-suite[cma]"', "@software{cbo_suite,", "@misc{hansen2016cma,"):
+        assert said in text
+    rows = {p.problem: row for p in board.problems for row in p.rows if row.optimizer == "cma-es"}
+    shown = page.locator("table.sortable tbody tr td:last-child").all_inner_texts()
+    assert shown == [f"{100 * rows[problem].replayed:.0f} %" for problem in sorted(rows)]
+    assert page.locator("#made ~ div table tbody tr").count() == len(
+        {row.versions.get("optimizer-source", "") for row in rows.values()}
+    )

@@ -150,6 +150,44 @@ cbo.charts = (() => {
     return { height, data: { values }, layer: [...layers, lines, hover] };
   }
 
+  // A log axis shows the distance to the best known value, which is never negative.
+  function toLog(values, offset) {
+    const moved = values.map((value) => ({
+      ...value, y: value.y - offset, low: value.low - offset, high: value.high - offset,
+    }));
+    const positive = moved.map((value) => value.y).filter((y) => y > 0);
+    const largest = Math.max(...positive, 1e-300);
+    const floor = Math.max(Math.min(...positive, largest), largest * 1e-9);
+    return moved.map(({ y, low, high, ...rest }) => ({
+      ...rest,
+      y: Math.max(y, floor),
+      ...(Number.isNaN(low) ? {} : { low: Math.max(low, floor), high: Math.max(high, floor) }),
+    }));
+  }
+
+  function power(exponent) {
+    if (exponent === 0 || exponent === 1) return String(10 ** exponent);
+    const raised = [...String(exponent)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+    return `10${raised.join("")}`;
+  }
+
+  // Whole powers of ten from below the least to above the largest value.
+  function decades(values) {
+    const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
+    const first = Math.floor(Math.min(...ends));
+    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
+    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
+    return {
+      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
+      axis: {
+        values: ticks,
+        tickCount: ticks.length,
+        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
+      },
+    };
+  }
+
   // A line for each name, in their order. A domain is data; sorting by a list would put the names
   // into an expression, and they come from strangers.
   function rows(field, names) {
@@ -184,5 +222,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, intervals, rows, colour, paint };
+  return { draw, curves, toLog, decades, intervals, rows, colour, paint };
 })();

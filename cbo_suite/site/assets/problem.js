@@ -24,44 +24,6 @@
     });
   }
 
-  // A log axis shows the distance to the best known value, which is never negative.
-  function toLog(values, offset) {
-    const moved = values.map((value) => ({
-      ...value, y: value.y - offset, low: value.low - offset, high: value.high - offset,
-    }));
-    const positive = moved.map((value) => value.y).filter((y) => y > 0);
-    const largest = Math.max(...positive, 1e-300);
-    const floor = Math.max(Math.min(...positive, largest), largest * 1e-9);
-    return moved.map(({ y, low, high, ...rest }) => ({
-      ...rest,
-      y: Math.max(y, floor),
-      ...(Number.isNaN(low) ? {} : { low: Math.max(low, floor), high: Math.max(high, floor) }),
-    }));
-  }
-
-  function power(exponent) {
-    if (exponent === 0 || exponent === 1) return String(10 ** exponent);
-    const raised = [...String(exponent)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
-    return `10${raised.join("")}`;
-  }
-
-  // Whole powers of ten from below the least to above the largest value.
-  function decades(values) {
-    const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
-    const first = Math.floor(Math.min(...ends));
-    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
-    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
-    return {
-      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
-      axis: {
-        values: ticks,
-        tickCount: ticks.length,
-        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
-      },
-    };
-  }
-
   // The range after twice the initial design: that of its points would dwarf what follows.
   function range(values, zero) {
     const after = values.filter((value) => value.t >= 2 * data.n_init);
@@ -83,14 +45,14 @@
     if (values.length === 0) return "No run has found a feasible point.";
     const offset = view === "paper" ? data.best : 0;
     if (log && values.every((value) => value.y <= offset)) return "All are at the best known value.";
-    if (log) values = toLog(values, offset);
+    if (log) values = cbo.charts.toLog(values, offset);
     const paper = log ? "score above the best known value" : "score by the paper's rule";
     return cbo.charts.curves({
       values,
       names: rows.map((row) => row.optimizer),
       looks: rows.map((row) => row.look),
       title: view === "paper" ? paper : "regret",
-      ...(log ? decades(values) : range(values, view === "regret")),
+      ...(log ? cbo.charts.decades(values) : range(values, view === "regret")),
       height: 340,
       start: data.n_init,
     });
