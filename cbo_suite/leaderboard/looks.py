@@ -46,6 +46,8 @@ DASHES: tuple[tuple[int, ...], ...] = (
 )
 # Whom readers look for: who takes part in the SCBO paper, and the least that is to be beaten.
 PAPER_METHODS = ("scbo", "cei", "pesc", "slack", "cma-es", "cobyla", "random-search")
+# What the ids of one's own optimizers begin with where they stand beside published ones.
+OWN_MARK = "mine:"
 # Place of the colour of methods; their variants have it too, with a dash of their own.
 _COLOUR_OF = {
     "scbo": 0,
@@ -124,11 +126,14 @@ def _wanted(name: str) -> list[Look]:
 
 
 def shown_first(methods: Iterable[str], leaders: int) -> list[str]:
-    """Choose whom a chart shows before the reader chooses: the paper's methods and the leaders.
+    """Choose whom a chart shows before the reader chooses: the paper's, the leaders, one's own.
 
     Args:
         methods: Those that may be shown, the best first; without variants.
         leaders: How many of the first are shown whoever they are.
     """
-    ordered = list(methods)
-    return [name for i, name in enumerate(ordered) if i < leaders or name in PAPER_METHODS]
+    return [
+        name
+        for i, name in enumerate(methods)
+        if i < leaders or name in PAPER_METHODS or name.startswith(OWN_MARK)
+    ]

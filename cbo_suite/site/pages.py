@@ -22,6 +22,7 @@ from cbo_suite.leaderboard.number_format import (
 )
 from cbo_suite.scoring.board import Board, ProblemBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
+from cbo_suite.site.data_page import SCHEMA, curves_csv, encode_schema, parts
 from cbo_suite.site.optimizer_page import optimizer_context
 from cbo_suite.site.paper_page import Paper, put_beside
 from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context, student
@@ -77,6 +78,8 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
     add("problems.html", "problems.html", library=library, tracks=tracks)
     add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
     add("scoring.html", "scoring.html")
+    add("data.html", "data.html", parts=parts(), schema=SCHEMA)
+    made[SCHEMA] = encode_schema()
     published = paper.report.problems if paper else {}
     if paper:
         made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
@@ -88,6 +91,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
         names = [row.optimizer for row in problem.rows]
         own = [name for name in names if methods[name] == name]
         shown = shown_first(own or names, NUM_LEADERS)
+        made[f"problem/{page_name(problem.problem)}.csv"] = curves_csv(problem)
         if picture and not drawing:
             made[f"assets/{page_name(problem.family)}.png"] = picture
         add(

@@ -257,7 +257,8 @@ def test_every_page_leads_to_the_project_and_its_data(crowd: Board, folder: Path
         ):
             assert links[name] == f"{source}/{file}"
             assert (ROOT / file.split("/", maxsplit=2)[2]).exists()
-        assert (path.parent / links["Data"]).read_bytes() == encode_board(crowd)
+        assert (path.parent / links["Data"]).resolve() == folder / "data.html"
+    assert (folder / "scores.json").read_bytes() == encode_board(crowd)
     assert "arxiv.org/abs/2002.08526" in (folder / "scoring.html").read_text(encoding="utf-8")
 
 
@@ -270,4 +271,4 @@ def test_site_of_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(texts, "metadata", missing)
     page = build(make_board([make([1.0])], {}))["index.html"].decode()
     foot = page.partition("<footer")[2]
-    assert re.findall(r'href="([^"]*)"', foot) == ["scores.json", "assets/vega-licences.txt"]
+    assert re.findall(r'href="([^"]*)"', foot) == ["data.html", "assets/vega-licences.txt"]
