@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -114,6 +114,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
+            found=_best_found(problem),
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
@@ -191,6 +192,25 @@ def _curves(problem: ProblemBoard, looks: Mapping[str, Look]) -> dict[str, Any]:
             for row in problem.rows
         ],
     }
+
+
+class Found(NamedTuple):
+    """The best feasible value of all runs on a problem, and who found it with which seeds."""
+
+    value: float
+    optimizer: str
+    seeds: list[int]
+
+
+def _best_found(problem: ProblemBoard) -> Found | None:
+    """Find the best value of all runs; None if no run found a feasible point."""
+    values = [row.best for row in problem.rows if row.best is not None]
+    if not values:
+        return None
+    best = min(values)
+    row = next(row for row in problem.rows if row.best == best)
+    ends = zip(row.outcomes.seed, row.outcomes.final, strict=True)
+    return Found(best, row.optimizer, [seed for seed, final in ends if final == best])
 
 
 def _twins(problem: ProblemBoard) -> list[list[str]]:

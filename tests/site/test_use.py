@@ -17,7 +17,7 @@ from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
 from cbo_suite.scoring.runs import outcome_ranks
 from cbo_suite.scoring.statistics import holm, paired_wilcoxon, probability_of_superiority
-from cbo_suite.scoring.tracks import Track
+from cbo_suite.scoring.tracks import TRACKS, Track
 from tests.site.browsing import ROOT, Visit
 
 pytestmark = pytest.mark.slow
@@ -343,3 +343,34 @@ def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) ->
     assert page.locator("#made ~ div table tbody tr").count() == len(
         {row.versions.get("optimizer-source", "") for row in rows.values()}
     )
+
+
+def test_problem_page_names_the_best_and_gives_files(visit: Visit, board: Board) -> None:
+    """The best value of all runs with who found it, records, curves, and a chart as SVG."""
+    page = visit.open("problem/rosenbrock-5d-v1.html")
+    problem = next(found for found in board.problems if found.problem == "rosenbrock-5d-v1")
+    best, name = min((row.best, row.optimizer) for row in problem.rows if row.best is not None)
+    facts = page.locator(".facts > div", has_text="best found").inner_text()
+    assert f"{best:.10g}" in facts
+    assert f"by {name}" in facts
+    links = page.locator("#downloads + ul a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert links[0].endswith("problem/rosenbrock-5d-v1.csv")
+    for row, link in zip(problem.rows, links[1:], strict=True):
+        path = link.partition("/blob/main/")[2]
+        assert path == f"leaderboard/runs/rosenbrock-5d-v1/{row.optimizer}.jsonl"
+        assert (ROOT / path).is_file()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="The convergence chart").click()
+    assert download.value.suggested_filename == "rosenbrock-5d-v1-convergence.svg"
+    text = download.value.path().read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    assert text.count("mark-line") >= 5
+
+
+def test_every_problem_of_the_suite_has_a_picture() -> None:
+    """A drawing of the site, or a picture of the documents."""
+    drawn = {path.stem for path in (ROOT / "cbo_suite" / "site" / "sketches").glob("*.svg")}
+    shown = {path.stem for path in (ROOT / "docs" / "problems").glob("*.png")}
+    for track in TRACKS[:2]:
+        for problem in track.problems:
+            assert problem in drawn or any(problem.startswith(name) for name in shown), problem

@@ -106,6 +106,14 @@ cbo.charts = (() => {
     return render(id);
   }
 
+  // Gives the reader a chart as a file; its colours are those of the page.
+  async function save(id, name) {
+    const text = await drawn.get(id).view.toSVG();
+    const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    cbo.element("a", { href: address, download: `${name}.svg` }).click();
+    URL.revokeObjectURL(address);
+  }
+
   for (const query of [matchMedia("(prefers-color-scheme: dark)"), NARROW]) {
     query.addEventListener("change", () => { for (const id of drawn.keys()) render(id); });
   }
@@ -222,5 +230,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, toLog, decades, intervals, rows, colour, paint };
+  return { draw, save, curves, toLog, decades, intervals, rows, colour, paint };
 })();

@@ -120,6 +120,13 @@
       cbo.say(`Convergence: ${picked("view")} view, ${picked("scale")} axis.`);
     });
   }
+  const page = location.pathname.split("/").at(-1).replace(".html", "");
+  for (const button of document.querySelectorAll("[data-save]")) {
+    const chart = button.dataset.save;
+    button.hidden = !document.getElementById(chart);
+    button.addEventListener("click", () => cbo.charts.save(chart, `${page}-${chart}`));
+  }
+  document.querySelector("[data-saves]").hidden = data.best === null;
   cbo.address.follow(recall);
   recall(cbo.address.read() ?? new URLSearchParams());
 })();
