@@ -85,8 +85,6 @@ def draw_spring(id_: str) -> str:
             path("size", back, 0.5),
             path("wire", line, 0.7 * wire * scale),
             height_of("x2", middle - half, middle + half, 87),
-            path("size", f"M9.00,{middle:.2f}h-6.00m0,-1.20l-1.80,1.20l1.80,1.20", 0.5),
-            path("size", f"M91.00,{middle + 17:.2f}h6.00m0,-1.20l1.80,1.20l-1.80,1.20", 0.5),
             width_of(f"x3 = {turns:.1f} coils, wire x1", left, right, middle + half + 5),
         ],
     )
