@@ -22,10 +22,11 @@ from cbo_suite.leaderboard.number_format import (
 )
 from cbo_suite.scoring.board import Board, ProblemBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
+from cbo_suite.site.compare_page import comparison_data
 from cbo_suite.site.data_page import SCHEMA, curves_csv, encode_schema, parts
 from cbo_suite.site.optimizer_page import optimizer_context
 from cbo_suite.site.paper_page import Paper, put_beside
-from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context, student
+from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context
 from cbo_suite.site.texts import (
     Library,
     as_json,
@@ -76,7 +77,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
 
     add("index.html", "index.html", library=library, **ranking_context(board, library, looks))
     add("problems.html", "problems.html", library=library, tracks=tracks)
-    add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
+    add("compare.html", "compare.html", data=as_json(comparison_data(board)), names=_names(board))
     add("scoring.html", "scoring.html")
     add("data.html", "data.html", parts=parts(), schema=SCHEMA)
     made[SCHEMA] = encode_schema()
@@ -220,29 +221,6 @@ def _twins(problem: ProblemBoard) -> list[list[str]]:
         results = msgspec.json.encode((row.outcomes, row.curves))
         found.setdefault(results, []).append(row.optimizer)
     return [names for names in found.values() if len(names) > 1]
-
-
-def _pairs(board: Board) -> dict[str, Any]:
-    """Gather how every run ended, for the comparison of two optimizers."""
-    problems = [
-        {
-            "id": problem.problem,
-            "page": f"problem/{page_name(problem.problem)}.html",
-            "rows": [
-                {
-                    "optimizer": row.optimizer,
-                    "seed": row.outcomes.seed,
-                    "final": row.outcomes.final,
-                    "violation": row.outcomes.violation,
-                    "anytime": row.outcomes.anytime,
-                }
-                for row in problem.rows
-            ],
-        }
-        for problem in board.problems
-    ]
-    tracks = [{"id": track.track, "families": track.families} for track in board.tracks]
-    return {"student": student(), "problems": problems, "tracks": tracks}
 
 
 def _checkpoints(length: int) -> list[int]:

@@ -256,7 +256,7 @@ def _summary(
     if row is None:
         return None
     return {
-        "scores": [score or 0.0 for score in row.outcomes.anytime],
+        "scores": [round(score or 0.0, 7) for score in row.outcomes.anytime],
         "rank": rank,
         "feasible": row.feasible_runs,
         "seconds": row.seconds_per_evaluation,
@@ -269,7 +269,7 @@ def _course(problem: ProblemBoard, row: ProblemRow) -> list[float]:
     """Return the share of targets reached at even shares of the budget after the design."""
     times = np.linspace(min(problem.n_init, problem.budget), problem.budget, NUM_SHARES)
     places = np.searchsorted(problem.evaluations, np.maximum(times, 1), side="right") - 1
-    return [round(row.curves.targets[i] or 0.0, 4) for i in np.maximum(places, 0).tolist()]
+    return [round(row.curves.targets[i] or 0.0, 3) for i in np.maximum(places, 0).tolist()]
 
 
 @cache

@@ -6,18 +6,14 @@
   const selects = ["first", "second"].map((id) => document.getElementById(id));
   const body = document.querySelector("#pairs tbody");
 
-  // Feasible before infeasible, feasible by value, infeasible by violation.
+  // The page has the place of each run among all of its problem, equal ones alike.
   function better(a, b) {
-    const [p, q] = [a, b].map((run) => (run.final === null ? 1 : 0));
-    if (p !== q) return p - q;
-    const [u, v] = [a, b].map((run) => (p ? run.violation ?? Infinity : run.final));
-    return u === v ? 0 : u - v;
+    return a.place - b.place;
   }
 
   function runs(row) {
-    return new Map(row.seed.map((seed, i) => [
-      seed, { final: row.final[i], violation: row.violation[i], anytime: row.anytime[i] },
-    ]));
+    const seeds = row.seed ?? row.place.map((_, i) => i);
+    return new Map(seeds.map((seed, i) => [seed, { place: row.place[i], anytime: row.anytime[i] }]));
   }
 
   // Ranks among the runs of the two alone, as the tests of the problem pages use.
@@ -30,7 +26,7 @@
     const [first, second] = names.map((name) => problem.rows.find((row) => row.optimizer === name));
     if (!first || !second) return null;
     const [a, b] = [runs(first), runs(second)];
-    const seeds = first.seed.filter((seed) => b.has(seed));
+    const seeds = [...a.keys()].filter((seed) => b.has(seed));
     if (seeds.length === 0) return null;
     const order = seeds.map((seed) => better(a.get(seed), b.get(seed)));
     const scored = seeds.filter((seed) => a.get(seed).anytime !== null);
