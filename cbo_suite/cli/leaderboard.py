@@ -71,6 +71,7 @@ def build(
     """Score all records, write tables and site, and print the ranking of each track."""
     from cbo_suite import site
     from cbo_suite.cli.references import gather_references
+    from cbo_suite.cli.trajectories import best_trails
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
     from cbo_suite.registry import list_optimizers
@@ -85,8 +86,8 @@ def build(
             f"no records in {named}: make some with `cbo run --suite quick`, or name another "
             "folder with --runs"
         )
-    files, titles = tables(board), _titles()
-    pages = site.build(board, titles=titles, docs=docs, paper=paper)
+    files, titles, trails = tables(board), _titles(), best_trails(runs)
+    pages = site.build(board, titles=titles, docs=docs, paper=paper, trails=trails)
     if check:
         stale = differences(files, out)
         if stale:
@@ -95,7 +96,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, titles=titles, docs=docs, paper=paper) != pages
+            or site.build(board, titles=titles, docs=docs, paper=paper, trails=trails) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")

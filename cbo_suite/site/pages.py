@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,11 +53,16 @@ ASSETS = (
     "vega-licences.txt",
     "vega.js",
 )
+# Problem to optimizer to the points of a path on a map of side 1.
+Trails = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+_NO_TRAILS: Trails = MappingProxyType({})
 # Points of time that the tables beside the charts show.
 NUM_CHECKPOINTS = 8
 
 
-def make_pages(board: Board, library: Library, paper: Paper | None = None) -> dict[str, bytes]:
+def make_pages(
+    board: Board, library: Library, paper: Paper | None = None, trails: Trails = _NO_TRAILS
+) -> dict[str, bytes]:
     """Make all files of the site, by their path in it."""
     environment = _environment()
     environment.globals["has_paper"] = paper is not None
@@ -105,7 +111,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             sketch=drawing,
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",
-            data=as_json(_curves(problem, looks)),
+            data=as_json(_curves(problem, looks, trails)),
             published=printed,
             beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
@@ -116,6 +122,7 @@ def make_pages(board: Board, library: Library, paper: Paper | None = None) -> di
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
             found=_best_found(problem),
+            has_trails=problem.problem in trails,
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
@@ -173,8 +180,9 @@ def _tracks(board: Board) -> dict[str, list[str]]:
     return found
 
 
-def _curves(problem: ProblemBoard, looks: Mapping[str, Look]) -> dict[str, Any]:
+def _curves(problem: ProblemBoard, looks: Mapping[str, Look], trails: Trails) -> dict[str, Any]:
     """Gather what the charts of a problem draw."""
+    own = trails.get(problem.problem, {})
     return {
         "evaluations": problem.evaluations,
         "n_init": problem.n_init,
@@ -183,6 +191,7 @@ def _curves(problem: ProblemBoard, looks: Mapping[str, Look]) -> dict[str, Any]:
             {
                 "optimizer": row.optimizer,
                 "look": look_data(looks[row.optimizer]),
+                "trail": own.get(row.optimizer),
                 "paper_mean": row.curves.paper_mean,
                 "paper_error": row.curves.paper_error,
                 "regret_mean": row.curves.regret_mean,

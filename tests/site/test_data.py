@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import cbo_suite as cbo
 from cbo_suite.cli import main
-from cbo_suite.records import write_records
+from cbo_suite.cli.trajectories import best_trails
+from cbo_suite.journal import read_journal
+from cbo_suite.leaderboard import build_board
+from cbo_suite.problems.rover import Rover
+from cbo_suite.protocols import Array
+from cbo_suite.records import make_record, write_records
 from cbo_suite.scoring.board import Board
 from cbo_suite.scoring.board_schema import board_schema
+from cbo_suite.site import build, write
 from tests.make_records import make
-from tests.site.browsing import ROOT
+from tests.site.browsing import ROOT, Visit
 
 TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -126,3 +135,35 @@ def test_published_records_are_those_of_the_checkout() -> None:
     help_ = CliRunner().invoke(main, ["leaderboard", "compare", "--help"]).output
     assert "leaderboard/runs" in help_
     assert (ROOT / "leaderboard" / "runs").is_dir()
+
+
+@pytest.mark.slow
+def test_best_paths_stand_on_the_map(tmp_path: Path, visit_to: Callable[..., Visit]) -> None:
+    """That of each optimizer that is chosen, as its best point gives it."""
+    rover = "rover-60d-v1"
+    points: dict[str, tuple[tuple[float, float], Array]] = {}
+    for name in ("random-search", "sobol-search"):
+        runs = []
+        for seed in range(2):
+            journal = tmp_path / f"{name}-{seed}"
+            run = cbo.run(rover, name, budget=6, batch_size=1, n_init=2, seed=seed, journal=journal)
+            contents = read_journal(journal)
+            assert contents is not None
+            runs.append(make_record(contents))
+            violation = np.maximum(run.constraints, 0).sum(axis=1)
+            best = min(range(6), key=lambda i: (violation[i], run.objective[i]))
+            outcome = violation[best], run.objective[best]
+            points[name] = min(points.get(name, (outcome, run.x[best])), (outcome, run.x[best]),
+                               key=lambda found: found[0])  # fmt: skip
+        write_records(tmp_path / "runs" / rover / f"{name}.jsonl", runs)
+    trails = best_trails([tmp_path / "runs"])
+    problem = cast(Rover, cbo.make_problem(rover))
+    for name, (_, x) in points.items():
+        expected = problem.trajectory(x[None])[0][::9]
+        assert np.allclose(trails[rover][name], expected, atol=1e-4)
+    write(build(build_board(tmp_path / "runs"), trails=trails), tmp_path / "site")
+    visit = visit_to(tmp_path / "site")
+    page = visit.open(f"problem/{rover}.html")
+    assert page.locator(".sketch .trail").count() == 2
+    page.locator("input[name='series'][value='random-search']").uncheck()
+    assert page.locator(".sketch .trail").count() == 1

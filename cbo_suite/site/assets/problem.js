@@ -73,7 +73,21 @@
     });
   }
 
+  // The best paths of the chosen optimizers on the drawing of the problem.
+  function drawTrails() {
+    const map = document.querySelector(".sketch svg > g");
+    for (const old of document.querySelectorAll(".sketch .trail")) old.remove();
+    for (const row of shown().filter((own) => own.trail && map)) {
+      const trail = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      trail.setAttribute("class", `trail series-${row.look[0]}`);
+      trail.setAttribute("d", `M${row.trail.map((point) => point.join(",")).join(" ")}`);
+      trail.setAttribute("stroke-dasharray", row.look[1].map((length) => length / 400).join(" "));
+      map.append(trail);
+    }
+  }
+
   function draw() {
+    drawTrails();
     cbo.charts.draw("convergence", convergence);
     cbo.charts.draw("feasible", () => share("feasible", "runs with a feasible point"));
     if (data.best !== null) {
