@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -154,6 +156,7 @@ def _environment() -> Environment:
         interval=interval,
         small_interval=small_interval,
         page=page_name,
+        part_of_address=partial(quote, safe=""),
         nobody_ranked=nobody_ranked,
     )
     return environment

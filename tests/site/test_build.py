@@ -121,8 +121,8 @@ def test_write_removes_only_pages_of_an_earlier_site(tmp_path: Path, board: Boar
         file.write("../outside.html\n")
     fewer = msgspec.structs.replace(board, problems=board.problems[:1])
     write(build(fewer), folder)
-    kept = [path.name for path in (folder / "problem").iterdir()]
-    assert kept == [f"{board.problems[0].problem}.html"]
+    kept = sorted(path.name for path in (folder / "problem").iterdir())
+    assert kept == [f"{board.problems[0].problem}.{kind}" for kind in ("csv", "html")]
     assert (folder / "note.txt").read_text() == "mine"
     assert outside.read_text() == "mine"
     listed = (folder / LIST_OF_FILES).read_text().splitlines()
