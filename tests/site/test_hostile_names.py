@@ -189,7 +189,7 @@ INJECTED = """([known, links]) => {
       const address = ["href", "src", "action", "srcdoc", "xlink:href"].includes(name);
       const foreign = address && /^\\s*(javascript|data|https?):/i.test(value);
       // Records have addresses whose parts are names, and nothing but names.
-      const record = /^https:.*\\/leaderboard\\/runs\\/[\\w.~%-]+\\/[\\w.~%-]+\\.jsonl$/.test(value);
+      const record = /^https:.*\\/runs\\/[\\w.~%-]+\\/[\\w.~%-]+\\.jsonl$/.test(value);
       if (name.startsWith("on") || (foreign && !record && !links.includes(value))) {
         faults.push(`${name}=${value}`);
       }
