@@ -114,7 +114,8 @@ def looks_of(optimizers: Iterable[str]) -> dict[str, Look]:
 
 def _wanted(name: str) -> list[Look]:
     """Return the looks that an optimizer may have, the one that it should have first."""
-    known = [method for method in _COLOUR_OF if f"{name}-".startswith(f"{method}-")]
+    published = name.removeprefix(OWN_MARK)
+    known = [method for method in _COLOUR_OF if f"{published}-".startswith(f"{method}-")]
     colours = [_COLOUR_OF[max(known, key=len)]] if known else list(range(len(COLOURS)))
     if name in _DASH_OF:
         return [Look(colours[0], _DASH_OF[name])]

@@ -134,7 +134,7 @@ def draw_rover(id_: str) -> str:
     problem = cast(Rover, cbo.make_problem(id_))
     path = problem.trajectory(best_point(problem)[None])[0][::9]
     return frame(
-        "Trees (green) cost, stones (grey) are forbidden; the line is the best known path.",
+        "Trees (green) cost, stones (grey) are forbidden; dashed is the best known path.",
         [
             '<rect class="free" width="1" height="1"/>',
             *(square("tree", centre, problem.tree_half_side) for centre in problem.trees),

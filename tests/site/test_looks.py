@@ -59,6 +59,7 @@ def test_looks_differ_and_those_of_the_suite_never_move(names: list[str]) -> Non
         name: alone[name] for name in ("scbo", "cei", "scbo-ei", "cma-es-al")
     }
     assert looks_of(["scbo-ei"])["scbo-ei"] == alone["scbo-ei"]
+    assert looks_of(["mine:scbo"])["mine:scbo"].colour == alone["scbo"].colour
 
 
 def test_charts_begin_with_leaders_and_the_papers_methods() -> None:

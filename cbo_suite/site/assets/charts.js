@@ -120,7 +120,10 @@ cbo.charts = (() => {
 
   // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
   // outside of the scale is cut off. `across` says what else the horizontal axis is.
-  function curves({ values, names, looks, title, scale, axis: look, height, start, across = {} }) {
+  function curves({
+    values, names, looks, title, scale, axis: look, height, start, across = {},
+    interpolate = "step-after",
+  }) {
     const x = {
       field: "t", type: "quantitative", title: "evaluations",
       scale: { nice: false, zero: false }, axis: { grid: false }, ...across,
@@ -128,7 +131,7 @@ cbo.charts = (() => {
     const axis = { field: "y", type: "quantitative", title, scale, axis: look };
     const style = styles(names, looks);
     const band = {
-      mark: { type: "area", interpolate: "step-after", opacity: 0.16, clip: true },
+      mark: { type: "area", interpolate, opacity: 0.16, clip: true },
       transform: [{ filter: { field: "low", valid: true } }],
       encoding: { x, y: { ...axis, field: "low" }, y2: { field: "high" }, color: style.color },
     };
@@ -143,7 +146,7 @@ cbo.charts = (() => {
       encoding: { x: { field: "t", type: "quantitative" } },
     };
     const lines = {
-      mark: { type: "line", interpolate: "step-after", strokeWidth: 2, clip: true },
+      mark: { type: "line", interpolate, strokeWidth: 2, clip: true },
       encoding: { x, y: axis, ...style },
     };
     // Enough places to point at; one for every value would slow the page down.

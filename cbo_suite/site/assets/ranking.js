@@ -202,6 +202,7 @@
       scale: { domain: [0, 1] },
       axis: { format: ".0%" },
       height: 300,
+      interpolate: "linear",
       across: {
         title: "share of the budget after the initial design",
         axis: { grid: false, format: ".0%" },
