@@ -10,13 +10,13 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cbo_suite.errors import MissingExtra, RecordError
+from cbo_suite.leaderboard.looks import COLOURS, DASHES, looks_of
 from cbo_suite.scoring.aggregate import Aggregate
 from cbo_suite.scoring.curves import Curve as Curve
 from cbo_suite.scoring.curves import Panel as Panel
@@ -28,21 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Okabe and Ito (2008), distinguishable with every kind of colour vision; yellow is too pale here.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-# Methods that readers look for have a colour of their own, in every figure; their variants have the
-# colour of the method. Others get one by their name.
-_COLOUR_OF = {
-    "scbo": 0,
-    "cei": 1,
-    "pesc": 2,
-    "slack": 3,
-    "cobyla": 4,
-    "cma-es": 5,
-    "random-search": 6,
-}
 _MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "P", "X")
-_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
 _COLUMNS = 3
 _FEW = 8  # names that may stand below each other under a single panel
@@ -216,31 +202,22 @@ def _is_shown(name: str, highlight: Sequence[str] | None) -> bool:
 
 
 def _styles(optimizers: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give each optimizer its colour, marker and dash, all of them different.
+    """Give each optimizer its look, as on the site, and a marker that follows from its name.
 
-    Those of the known methods are the same in every figure. Those of others follow from their
-    names, unless another one of the figure has taken them.
+    Markers of one colour differ as long as there are others.
     """
     styles: dict[str, dict[str, Any]] = {}
-    taken: set[tuple[int, int, int]] = set()
-    for name in sorted(optimizers, key=lambda name: (name not in _COLOUR_OF, name)):
-        digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
-        known = [method for method in _COLOUR_OF if f"{name}-".startswith(f"{method}-")]
-        colours: Sequence[int] = range(len(_COLOURS))
-        dashes: Sequence[int] = range(1, len(_DASHES))
-        if known:
-            colours = [_COLOUR_OF[max(known, key=len)]]
-        if name in _COLOUR_OF:
-            dashes = [0]
-        looks = list(product(colours, dashes, range(len(_MARKERS))))
-        turned = looks[digest % len(looks) :] + looks[: digest % len(looks)]
-        look = next((look for look in turned if look not in taken), turned[0])
-        taken.add(look)
-        colour, dash, marker = look
+    taken: set[tuple[int, str]] = set()
+    for name, look in looks_of(optimizers).items():
+        start = hashlib.sha256(name.encode()).digest()[0] % len(_MARKERS)
+        turned = _MARKERS[start:] + _MARKERS[:start]
+        marker = next((m for m in turned if (look.colour, m) not in taken), turned[0])
+        taken.add((look.colour, marker))
+        dash = [length / 2 for length in DASHES[look.dash]]
         styles[name] = {
-            "color": _COLOURS[colour],
-            "marker": _MARKERS[marker],
-            "linestyle": _DASHES[dash],
+            "color": COLOURS[look.colour],
+            "marker": marker,
+            "linestyle": (0, tuple(dash)) if look.dash else "-",
             "markersize": 3.4,
             "markeredgecolor": "white",
             "markeredgewidth": 0.4,

@@ -72,6 +72,7 @@ def build(
     """Score all records, write tables and site, and print the ranking of each track."""
     from cbo_suite import site
     from cbo_suite.cli.references import gather_references
+    from cbo_suite.cli.trajectories import best_trails
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
     from cbo_suite.registry import list_optimizers
@@ -86,8 +87,8 @@ def build(
             f"no records in {named}: make some with `cbo run --suite quick`, or name another "
             "folder with --runs"
         )
-    files, facts = tables(board), site_facts(board)
-    pages = site.build(board, docs=docs, paper=paper, **facts)
+    files, facts, trails = tables(board), site_facts(board), best_trails(runs)
+    pages = site.build(board, docs=docs, paper=paper, trails=trails, **facts)
     if check:
         stale = differences(files, out)
         if stale:
@@ -96,7 +97,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, docs=docs, paper=paper, **facts) != pages
+            or site.build(board, docs=docs, paper=paper, trails=trails, **facts) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
@@ -106,6 +107,80 @@ def build(
         write_whole(out / name, data)
         click.echo(f"wrote {out / name}")
     index = site.write(pages, out / "site")
+    _print_rankings(board, variants)
+    click.echo(f"the site: {index}")
+
+
+@leaderboard.command()
+@click.argument("mine", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--runs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path("leaderboard/runs"),
+    show_default=True,
+    help="Folder of the published records, by default that of the checkout.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("comparison"),
+    show_default=True,
+    help="Folder for the site.",
+)
+@click.option(
+    "--docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("docs"),
+    show_default=True,
+    help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
+)
+@click.option(
+    "--references",
+    "reference_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of `cbo references` for problems that are neither the suite's nor installed.",
+)
+@click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
+def compare(
+    mine: Path,
+    runs: Path,
+    out: Path,
+    docs: Path,
+    reference_files: tuple[Path, ...],
+    variants: bool,
+) -> None:
+    """Put your own runs beside the published ones: tables here, and a site.
+
+    MINE is the folder of a campaign, or any with <problem>/<optimizer>.jsonl. Your optimizers are
+    called "mine:" and their id. The leaderboard is not changed.
+    """
+    from cbo_suite import site
+    from cbo_suite.cli.references import gather_references
+    from cbo_suite.cli.tables import print_table
+    from cbo_suite.leaderboard import compare_board
+    from cbo_suite.leaderboard import markdown_page as page
+    from cbo_suite.registry import list_optimizers
+
+    problems = {path.parent.name for folder in (mine, runs) for path in folder.glob("*/*.jsonl")}
+    own = {path.parent.name for path in mine.glob("*/*.jsonl")}
+    if not own:
+        raise click.ClickException(
+            f"no records in {mine}: they are made by `cbo run --out {mine}` when runs are finished"
+        )
+    references = gather_references(problems, reference_files)
+    methods = {row.id: row.method for row in list_optimizers()}
+    board = compare_board(mine, runs, references=references, methods=methods)
+    index = site.write(site.build(board, docs=docs, **site_facts(board)), out)
+    for problem in board.problems:
+        if problem.problem in own:
+            columns = page.PROBLEM_COLUMNS
+            rows = [
+                row
+                for row in page.problem_rows(problem)
+                if variants or methods.get(row[0], row[0]) == row[0]
+            ]
+            print_table(problem.problem, columns, rows, range(1, len(columns) - 1), keep=2)
     _print_rankings(board, variants)
     click.echo(f"the site: {index}")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
 
+import msgspec
+
 from cbo_suite.errors import RecordError
+from cbo_suite.leaderboard.looks import OWN_MARK
 from cbo_suite.leaderboard.markdown_page import markdown
 from cbo_suite.leaderboard.marks import Mark, read_marks
 from cbo_suite.records import Record, read_records
@@ -14,7 +17,9 @@ from cbo_suite.scoring import Reference, load_references, make_board
 from cbo_suite.scoring.board import Board, encode_board
 
 __all__ = [
+    "OWN_MARK",
     "build_board",
+    "compare_board",
     "differences",
     "iterate_folder",
     "markdown",
@@ -62,17 +67,49 @@ def build_board(
             everybody is a method.
     """
     known = load_references() if references is None else references
+    records = chain.from_iterable(map(iterate_folder, folders))
+    return make_board(records, known, _replayed(folders), methods=methods or {})
+
+
+def compare_board(
+    own: Path,
+    published: Path,
+    *,
+    references: Mapping[str, Reference] | None = None,
+    methods: Mapping[str, str] | None = None,
+) -> Board:
+    """Make the board of published records with one's own beside them.
+
+    Args:
+        own: Folder of one's own records, whose optimizers are called `OWN_MARK` and their id.
+        published: Folder of the published ones.
+        references: Problem id to reference values, by default those of the suite.
+        methods: As for `build_board`; one's own are methods of their own.
+    """
+    known = load_references() if references is None else references
+    records = chain(iterate_folder(published), map(_as_own, iterate_folder(own)))
+    return make_board(records, known, _replayed([published]), methods=methods or {})
+
+
+def _as_own(record: Record) -> Record:
+    """Rename the optimizer of a record, so that it stands beside a published one."""
+    name = f"{OWN_MARK}{record.task.optimizer}"
+    return msgspec.structs.replace(
+        record, task=msgspec.structs.replace(record.task, optimizer=name)
+    )
+
+
+def _replayed(folders: Iterable[Path]) -> dict[str, float]:
+    """Return the share that was replayed of each row that is verified in all of its files."""
     marks: dict[str, list[Mark | None]] = {}
     for folder in folders:
         for name, mark in read_marks(folder).items():
             marks.setdefault(name, []).append(mark)
-    replayed = {
+    return {
         name: min(mark.replayed for mark in found if mark)
         for name, found in marks.items()
         if all(found)
     }
-    records = chain.from_iterable(map(iterate_folder, folders))
-    return make_board(records, known, replayed, methods=methods or {})
 
 
 def tables(board: Board) -> dict[str, bytes]:

@@ -152,10 +152,21 @@ def bootstrap_indices(n: int, key: str, resamples: int = RESAMPLES) -> NDArray[n
     The draw depends on the arguments only. With the id of a problem as the key, all optimizers of
     the problem are resampled alike (paired), and problems independently (stratified).
     """
-    random = np.random.default_rng([zlib.crc32(key.encode()), n])
+    random = np.random.Generator(_bit_generator(n, key))
     indices = random.integers(0, n, size=(resamples, n))
     indices.setflags(write=False)
     return indices
+
+
+def bootstrap_state(n: int, key: str) -> tuple[int, int]:
+    """Return where the generator of `bootstrap_indices` begins: state and increment of PCG64."""
+    state = _bit_generator(n, key).state["state"]
+    return state["state"], state["inc"]
+
+
+def _bit_generator(n: int, key: str) -> np.random.PCG64:
+    """Make the generator that draws n seeds for a key."""
+    return np.random.PCG64([zlib.crc32(key.encode()), n])
 
 
 def bootstrap_means(values: Array, key: str, resamples: int = RESAMPLES) -> Array:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cbo_suite.leaderboard.looks import Look
 from cbo_suite.scoring.aggregate import aggregate, courses_of_board
 from cbo_suite.scoring.board import Board, ProblemBoard
+from cbo_suite.site.ranking_page import look_data
 
 # Optimizers that the chart of a suite shows: as many as there are colours.
 NUM_DRAWN = 8
@@ -118,12 +120,15 @@ def suite_charts(board: Board, suites: Mapping[str, tuple[str, Sequence[str]]]) 
     return charts
 
 
-def chart_data(charts: Sequence[SuiteChart]) -> list[dict[str, Any]]:
-    """Gather what the charts of the suites draw."""
+def chart_data(charts: Sequence[SuiteChart], looks: Mapping[str, Look]) -> list[dict[str, Any]]:
+    """Gather what the charts of the suites draw, each optimizer in its look."""
     return [
         {
             "evaluations": chart.evaluations,
-            "rows": [{"optimizer": name, "reached": share} for name, share in chart.rows],
+            "rows": [
+                {"optimizer": name, "reached": share, "look": look_data(looks[name])}
+                for name, share in chart.rows
+            ],
             "drawn": NUM_DRAWN,
         }
         for chart in charts

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from importlib.resources import files
 from itertools import chain
-from statistics import stdev
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from scipy.stats import rankdata, t
 
+from cbo_suite._version import __version__
+from cbo_suite.leaderboard.looks import Look, looks_of, shown_first
 from cbo_suite.leaderboard.markdown_page import nobody_ranked
 from cbo_suite.leaderboard.number_format import (
-    RowTexts,
     fixed,
     measured,
     number,
     row_texts,
     whole_share,
 )
-from cbo_suite.scoring.board import Board, ProblemBoard, ProblemRow, RankingRow, TrackBoard
+from cbo_suite.scoring.board import Board, ProblemBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
 from cbo_suite.site.catalogue import NUM_DRAWN, Listed, chart_data, suite_charts, table
+from cbo_suite.site.compare_page import comparison_data
+from cbo_suite.site.data_page import SCHEMA, curves_csv, encode_schema, parts
+from cbo_suite.site.optimizer_page import optimizer_context
 from cbo_suite.site.paper_page import Paper, put_beside
+from cbo_suite.site.ranking_page import NUM_LEADERS, Series, look_data, ranking_context
 from cbo_suite.site.texts import (
     Library,
     as_json,
@@ -40,6 +43,7 @@ from cbo_suite.site.texts import (
 )
 
 ASSETS = (
+    "bootstrap.js",
     "charts.js",
     "compare.js",
     "core.js",
@@ -53,40 +57,11 @@ ASSETS = (
     "vega-licences.txt",
     "vega.js",
 )
-# Upper ends of the classes of dimension that the ranking can be filtered by.
-SIZES = ((5, "up to 5"), (20, "6 to 20"), (60, "21 to 60"), (math.inf, "more than 60"))
+# Problem to optimizer to the points of a path on a map of side 1.
+Trails = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+_NO_TRAILS: Trails = MappingProxyType({})
 # Points of time that the tables beside the charts show.
 NUM_CHECKPOINTS = 8
-# Optimizers that the charts of a problem show before the reader chooses.
-NUM_LEADERS = 5
-# Largest degrees of freedom with a quantile of its own; beyond, Student's is nearly the normal one.
-MOST_FREEDOM = 100
-
-
-class Entry(NamedTuple):
-    """A problem and an optimizer's row on it.
-
-    Attributes:
-        problem: The board of the problem.
-        row: The row of the optimizer.
-        texts: Its values as text.
-    """
-
-    problem: ProblemBoard
-    row: ProblemRow
-    texts: RowTexts
-
-
-class Standing(NamedTuple):
-    """An optimizer's row in a track.
-
-    Attributes:
-        track: The ranking of the track.
-        row: The row of the optimizer.
-    """
-
-    track: TrackBoard
-    row: RankingRow
 
 
 def make_pages(
@@ -95,15 +70,17 @@ def make_pages(
     known: Sequence[Listed] = (),
     suites: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({}),
     paper: Paper | None = None,
+    trails: Trails = _NO_TRAILS,
 ) -> dict[str, bytes]:
     """Make all files of the site, by their path in it; arguments as `cbo_suite.site.build`."""
     environment = _environment()
     environment.globals["has_paper"] = paper is not None
     environment.globals["source"] = source_address()
     environment.globals["least_runs"] = LEAST_RUNS
+    environment.globals["version"] = __version__
     texts = {problem.problem: row_texts(problem) for problem in board.problems}
     made = {f"assets/{name}": _asset(name) for name in ASSETS}
-    tracks = _tracks(board)
+    tracks, looks = _tracks(board), looks_of(_names(board))
     methods = {name: name for name in _names(board)}
     methods |= {row.optimizer: row.method for track in board.tracks for row in track.rows}
 
@@ -113,7 +90,7 @@ def make_pages(
         html = environment.get_template(template).render(board=board, root=root, **context)
         made[path] = html.encode()
 
-    add("index.html", "index.html", library=library, **_ranking(board))
+    add("index.html", "index.html", library=library, **ranking_context(board, library, looks))
     charts = suite_charts(board, suites)
     add(
         "problems.html",
@@ -122,10 +99,12 @@ def make_pages(
         tracks=tracks,
         suites=charts,
         drawn=NUM_DRAWN,
-        data=as_json(chart_data(charts)),
+        data=as_json(chart_data(charts, looks)),
     )
-    add("compare.html", "compare.html", data=as_json(_pairs(board)), names=_names(board))
+    add("compare.html", "compare.html", data=as_json(comparison_data(board)), names=_names(board))
     add("scoring.html", "scoring.html")
+    add("data.html", "data.html", parts=parts(), schema=SCHEMA)
+    made[SCHEMA] = encode_schema()
     published = paper.report.problems if paper else {}
     if paper:
         made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
@@ -134,6 +113,10 @@ def make_pages(
         printed = published.get(problem.problem)
         picture = library.picture(problem.family)
         drawing = sketch(problem.problem)
+        names = [row.optimizer for row in problem.rows]
+        own = [name for name in names if methods[name] == name]
+        shown = shown_first(own or names, NUM_LEADERS)
+        made[f"problem/{page_name(problem.problem)}.csv"] = curves_csv(problem)
         if picture and not drawing:
             made[f"assets/{page_name(problem.family)}.png"] = picture
         add(
@@ -146,41 +129,28 @@ def make_pages(
             sketch=drawing,
             caption=title_of(drawing),
             picture=f"{page_name(problem.family)}.png" if picture else "",
-            data=as_json(_curves(problem)),
+            data=as_json(_curves(problem, looks, trails)),
             published=printed,
             beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
-            leaders=NUM_LEADERS,
+            series=[
+                Series(row.optimizer, looks[row.optimizer].colour + 1, row.optimizer in shown)
+                for row in problem.rows
+            ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
+            found=_best_found(problem),
+            has_trails=problem.problem in trails,
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
-        entries = [
-            Entry(problem, row, texts[problem.problem][name])
-            for problem in board.problems
-            for row in problem.rows
-            if row.optimizer == name
-        ]
         add(
             f"optimizer/{page_name(name)}.html",
             "optimizer.html",
-            name=name,
-            title=library.title(name),
-            text=library.optimizer(name),
-            entries=entries,
-            standings=[
-                Standing(track, row)
-                for track in board.tracks
-                for row in track.rows
-                if row.optimizer == name
-            ],
-            overall=next((row for row in board.overall if row.optimizer == name), None),
             method=methods[name],
             names=list(methods),
             variants=[other for other in methods if methods[other] == name != other],
-            versions=_versions(entries),
-            data=as_json(_optimizer_data(entries)),
+            **optimizer_context(name, board, texts, methods, library, looks[name]),
         )
     return made
 
@@ -202,6 +172,7 @@ def _environment() -> Environment:
         interval=interval,
         small_interval=small_interval,
         page=page_name,
+        part_of_address=partial(quote, safe=""),
         nobody_ranked=nobody_ranked,
     )
     return environment
@@ -228,107 +199,9 @@ def _tracks(board: Board) -> dict[str, list[str]]:
     return found
 
 
-def _ranking(board: Board) -> dict[str, Any]:
-    """Gather what the rankings show and what their filters need."""
-    boards = {problem.problem: problem for problem in board.problems}
-    own = {
-        track.track: [boards[id_] for id_ in track.problems if id_ in boards]
-        for track in board.tracks
-    }
-    counted = {problem.problem: problem for problems in own.values() for problem in problems}
-    sizes = {_size(problem.dim) for problem in counted.values()}
-    data = {
-        "student": _student(),
-        "tracks": [_track_data(track, own[track.track]) for track in board.tracks],
-        "comparison": board.comparison
-        and {
-            "names": board.comparison.optimizers,
-            "ranks": board.comparison.mean_ranks,
-            "difference": board.comparison.critical_difference,
-        },
-    }
-    return {
-        "data": as_json(data),
-        "boards": boards,
-        "families": sorted({problem.family for problem in counted.values()}),
-        "sizes": [name for _, name in SIZES if name in sizes],
-        "batches": sorted({problem.batch_size for problem in counted.values()}),
-        "runs": sum(row.runs for problem in board.problems for row in problem.rows),
-        "num_optimizers": len(_names(board)),
-        "num_problems": len(counted),
-        "num_variants": len(
-            {row.optimizer for track in board.tracks for row in track.rows if row.variant}
-        ),
-    }
-
-
-def _track_data(track: TrackBoard, problems: Sequence[ProblemBoard]) -> dict[str, Any]:
-    """Gather what the filters need of a track and of its problems that somebody was run on."""
-    methods = [row.optimizer for row in track.ranked if not row.variant]
-    ranks = [_paper_ranks(problem, methods) for problem in problems]
-    family_of = {id_: i for i, members in enumerate(track.families) for id_ in members}
-    return {
-        "id": track.track,
-        "problems": [
-            {
-                "id": problem.problem,
-                "family": problem.family,
-                "group": family_of[problem.problem],
-                "size": _size(problem.dim),
-                "batch": problem.batch_size,
-            }
-            for problem in problems
-        ],
-        **{
-            kind: [
-                {
-                    "id": row.optimizer,
-                    "interval": row.anytime_interval or (row.anytime, row.anytime),
-                    "entries": [
-                        _summary(problem, row.optimizer, own_ranks.get(row.optimizer))
-                        for problem, own_ranks in zip(problems, ranks, strict=True)
-                    ],
-                }
-                for row in rows
-            ]
-            for kind, rows in (("ranked", track.ranked), ("partial", track.partial))
-        },
-    }
-
-
-def _paper_ranks(problem: ProblemBoard, methods: Sequence[str]) -> dict[str, float]:
-    """Rank the methods of a track on one problem under the paper's rule."""
-    means = {row.optimizer: row.paper_mean for row in problem.rows}
-    values = [math.inf if (mean := means.get(name)) is None else mean for name in methods]
-    return dict(zip(methods, rankdata(values).tolist(), strict=True))
-
-
-def _size(dim: int | None) -> str:
-    """Name the class of a dimension, "" if it is not known."""
-    return "" if dim is None else next(name for end, name in SIZES if dim <= end)
-
-
-def _summary(problem: ProblemBoard, optimizer: str, rank: float | None) -> dict[str, Any] | None:
-    """Gather what the filters add up of one row, None if the optimizer was not run."""
-    row = next((row for row in problem.rows if row.optimizer == optimizer), None)
-    if row is None:
-        return None
-    scores = [score for score in row.outcomes.anytime if score is not None]
-    error = stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    return {
-        "anytime": row.anytime,
-        "interval": row.anytime_interval,
-        "error": float(f"{error:.6g}"),
-        "rank": rank,
-        "feasible": row.feasible_runs,
-        "runs": row.runs,
-        "seconds": row.seconds_per_evaluation,
-        "imputed": row.imputed,
-    }
-
-
-def _curves(problem: ProblemBoard) -> dict[str, Any]:
+def _curves(problem: ProblemBoard, looks: Mapping[str, Look], trails: Trails) -> dict[str, Any]:
     """Gather what the charts of a problem draw."""
+    own = trails.get(problem.problem, {})
     return {
         "evaluations": problem.evaluations,
         "n_init": problem.n_init,
@@ -336,6 +209,8 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
         "rows": [
             {
                 "optimizer": row.optimizer,
+                "look": look_data(looks[row.optimizer]),
+                "trail": own.get(row.optimizer),
                 "paper_mean": row.curves.paper_mean,
                 "paper_error": row.curves.paper_error,
                 "regret_mean": row.curves.regret_mean,
@@ -348,6 +223,25 @@ def _curves(problem: ProblemBoard) -> dict[str, Any]:
     }
 
 
+class Found(NamedTuple):
+    """The best feasible value of all runs on a problem, and who found it with which seeds."""
+
+    value: float
+    optimizer: str
+    seeds: list[int]
+
+
+def _best_found(problem: ProblemBoard) -> Found | None:
+    """Find the best value of all runs; None if no run found a feasible point."""
+    values = [row.best for row in problem.rows if row.best is not None]
+    if not values:
+        return None
+    best = min(values)
+    row = next(row for row in problem.rows if row.best == best)
+    ends = zip(row.outcomes.seed, row.outcomes.final, strict=True)
+    return Found(best, row.optimizer, [seed for seed, final in ends if final == best])
+
+
 def _twins(problem: ProblemBoard) -> list[list[str]]:
     """Find optimizers whose runs cannot be told apart, because one line hides the others."""
     found: dict[bytes, list[str]] = {}
@@ -355,57 +249,6 @@ def _twins(problem: ProblemBoard) -> list[list[str]]:
         results = msgspec.json.encode((row.outcomes, row.curves))
         found.setdefault(results, []).append(row.optimizer)
     return [names for names in found.values() if len(names) > 1]
-
-
-@cache
-def _student() -> list[float]:
-    """Return Student's 97.5 % quantiles for 1, 2, ... degrees of freedom."""
-    quantiles = [t.ppf(0.975, freedom) for freedom in range(1, MOST_FREEDOM + 1)]
-    return [float(f"{quantile:.6g}") for quantile in quantiles]
-
-
-def _pairs(board: Board) -> dict[str, Any]:
-    """Gather how every run ended, for the comparison of two optimizers."""
-    problems = [
-        {
-            "id": problem.problem,
-            "page": f"problem/{page_name(problem.problem)}.html",
-            "rows": [
-                {
-                    "optimizer": row.optimizer,
-                    "seed": row.outcomes.seed,
-                    "final": row.outcomes.final,
-                    "violation": row.outcomes.violation,
-                    "anytime": row.outcomes.anytime,
-                }
-                for row in problem.rows
-            ],
-        }
-        for problem in board.problems
-    ]
-    return {"student": _student(), "problems": problems}
-
-
-def _optimizer_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Gather what the charts of an optimizer draw."""
-    return [
-        {
-            "problem": problem.problem,
-            "anytime": row.anytime,
-            "interval": row.anytime_interval or (row.anytime, row.anytime),
-            "seconds": row.seconds_per_evaluation,
-        }
-        for problem, row, _ in entries
-    ]
-
-
-def _versions(entries: Sequence[Entry]) -> dict[str, str]:
-    """Join the versions of all rows: package to its versions, each once, in order."""
-    found: dict[str, dict[str, None]] = {}
-    for _, row, _ in entries:
-        for package, version in row.versions.items():
-            found.setdefault(package, {}).update(dict.fromkeys(version.split(", ")))
-    return {package: ", ".join(versions) for package, versions in sorted(found.items())}
 
 
 def _checkpoints(length: int) -> list[int]:

@@ -67,6 +67,17 @@ class Library:
         name = self._optimizer_documents.get(id_)
         return self._document(f"optimizers/{name}") if name else Markup()
 
+    def kind(self, id_: str) -> str:
+        """Return what kind of optimizer it is, such as "model-based", "" if nobody says so."""
+        return self._kinds.get(id_, "")
+
+    def install(self, id_: str) -> str:
+        """Return the command that installs an optimizer of the suite, "" for those of others."""
+        name = self._optimizer_documents.get(id_)
+        text = self._read(f"optimizers/{name}").decode() if name else ""
+        extra = re.search(r"`(pip install [^`]+)`", text)
+        return extra[1] if extra else "pip install cbo-suite" if text else ""
+
     def picture(self, family: str) -> bytes:
         """Return the picture of a family of problems as PNG, empty if there is none."""
         return self._read(f"problems/{page_name(family)}.png")
@@ -80,10 +91,21 @@ class Library:
     @cached_property
     def _optimizer_documents(self) -> dict[str, str]:
         """Find the document of each id in the table of `optimizers/README.md`."""
-        found = {}
+        return {id_: name for id_, (name, _) in self._optimizer_table.items()}
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        """Find the kind of each id in the table of `optimizers/README.md`."""
+        return {id_: kind for id_, (_, kind) in self._optimizer_table.items()}
+
+    @cached_property
+    def _optimizer_table(self) -> dict[str, tuple[str, str]]:
+        """Read the table of `optimizers/README.md`: id to its document and its kind."""
+        found: dict[str, tuple[str, str]] = {}
         text = self._read("optimizers/README.md").decode()
-        for ids, name in re.findall(r"^\| *(`.*?) *\| *\[.*?\]\(([\w-]+\.md)\)", text, re.M):
-            found.update(dict.fromkeys(re.findall(r"`([^`]+)`", ids), name))
+        line = re.compile(r"^\| *(`.*?) *\| *\[.*?\]\(([\w-]+\.md)\) *\|(?: *(.*?) *\|)?", re.M)
+        for ids, name, kind in line.findall(text):
+            found.update(dict.fromkeys(re.findall(r"`([^`]+)`", ids), (name, kind)))
         return found
 
     def _document(self, name: str) -> Markup:

@@ -1,6 +1,6 @@
 """Draw the maps that problem pages show, from the problems themselves.
 
-    python tests/site/make_sketches.py
+    python -m tests.site.make_sketches
 
 The drawings are part of the package, because the site is built from scores alone and does not make
 problems. A test draws them again and compares.
@@ -20,9 +20,12 @@ import cbo_suite as cbo
 from cbo_suite.problems.base import Problem
 from cbo_suite.problems.rover import Rover
 from cbo_suite.protocols import Array
+from tests.site.engineering_sketches import engineering_sketches
 
 FOLDER = Path(__file__).parents[2] / "cbo_suite" / "site" / "sketches"
 TOY = "toy-2d-v1"
+# Shown as a plane through the best known point: all variables but two are those of the point.
+PLANES = ("rosenbrock-5d-v1", "ackley-10d-v1", "keane-30d-v1")
 ROVERS = ("rover-60d-v1", "rover-60d-alt-v1")
 
 
@@ -89,12 +92,49 @@ def draw_toy() -> str:
     )
 
 
+def draw_plane(id_: str) -> str:
+    """Draw feasible set and lines of equal objective in the first two variables."""
+    problem = cast(Problem, cbo.make_problem(id_))
+    best, space = best_point(problem), problem.space
+    side = np.linspace(0.0, 1.0, 161)
+    x, y = np.meshgrid(side, side)
+    points = np.repeat(space.to_unit(best[None]), x.size, axis=0)
+    points[:, 0], points[:, 1] = x.ravel(), y.ravel()
+    values = problem.evaluate(space.from_unit(points))
+    worst = values.constraints.max(axis=1).reshape(x.shape)
+    generator = contour_generator(x, y, worst, name="serial", fill_type="OuterOffset")
+    filled = cast(tuple[list[Array], list[list[int]]], generator.filled(-1e300, 0.0))
+    rings = [
+        line(polygon[start:end], closed=True)
+        for polygon, offsets in zip(*filled, strict=True)
+        for start, end in pairwise(offsets)
+    ]
+    objective = values.objective.reshape(x.shape)
+    heights = contour_generator(x, y, objective, name="serial")
+    levels = np.quantile(objective, [0.03, 0.1, 0.25, 0.45, 0.65, 0.85])
+    curves = [part for level in levels for part in cast(list[Array], heights.lines(level))]
+    return frame(
+        "The plane of the first two variables through the best known point (dot): feasible set "
+        "(shaded) and lines of equal objective.",
+        [
+            '<rect class="blocked" width="1" height="1"/>',
+            f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
+            *(
+                f'<path class="contour" stroke-width="0.002" d="{line(part[::2])}"/>'
+                for part in curves
+                if len(part) > 8
+            ),
+            dot(space.to_unit(best[None])[0]),
+        ],
+    )
+
+
 def draw_rover(id_: str) -> str:
     """Draw trees, stones and the best known path of a rover problem."""
     problem = cast(Rover, cbo.make_problem(id_))
     path = problem.trajectory(best_point(problem)[None])[0][::9]
     return frame(
-        "Trees (green) cost, stones (grey) are forbidden; the line is the best known path.",
+        "Trees (green) cost, stones (grey) are forbidden; dashed is the best known path.",
         [
             '<rect class="free" width="1" height="1"/>',
             *(square("tree", centre, problem.tree_half_side) for centre in problem.trees),
@@ -109,7 +149,8 @@ def draw_rover(id_: str) -> str:
 def sketches() -> dict[str, str]:
     """Draw all of them, by file name."""
     drawn = {f"{id_}.svg": draw_rover(id_) for id_ in ROVERS}
-    return {f"{TOY}.svg": draw_toy(), **drawn}
+    planes = {f"{id_}.svg": draw_plane(id_) for id_ in PLANES}
+    return {f"{TOY}.svg": draw_toy(), **drawn, **planes, **engineering_sketches()}
 
 
 def main() -> None:

@@ -77,6 +77,7 @@ KINDS = (
     "compare.html",
     "scoring.html",
     "paper.html",
+    "data.html",
     "problem/toy-2d-v1.html",
     "optimizer/scbo.html",
 )

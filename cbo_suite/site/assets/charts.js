@@ -2,7 +2,6 @@
 // Charts: Vega-Lite descriptions drawn as SVG in the colours of the page. Expressions are
 // interpreted, not compiled, because the pages' security policy forbids making code from text.
 cbo.charts = (() => {
-  const DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3]];
   const NUM_COLOURS = 8;
   const NARROW = matchMedia("(max-width: 48rem)");
   // On a phone long names break after a hyphen, so that the values have room.
@@ -41,23 +40,26 @@ cbo.charts = (() => {
     };
   }
 
-  function dash(place) {
-    return DASHES[Math.floor(place / NUM_COLOURS) % DASHES.length];
+  // Series have the looks that the page gives them, [number of the colour, lengths of the dash],
+  // the same on all pages; without any, colours by their place.
+  function styles(names, looks) {
+    const own = looks ?? names.map((_, i) => [(i % NUM_COLOURS) + 1, [1, 0]]);
+    const scale = (range) => ({ domain: names, range });
+    const shared = { field: "series", type: "nominal", legend: null };
+    return {
+      color: { ...shared, scale: scale(own.map(([number]) => colour(`series-${number}`))) },
+      strokeDash: { ...shared, scale: scale(own.map(([, dash]) => dash)) },
+    };
   }
 
-  // Series keep colour and dash by their place, whichever of them are shown.
-  function styles(names, all) {
-    const places = names.map((name) => all.indexOf(name));
-    return {
-      color: {
-        field: "series", type: "nominal", legend: null,
-        scale: { domain: names, range: places.map((i) => colour(`series-${(i % NUM_COLOURS) + 1}`)) },
-      },
-      strokeDash: {
-        field: "series", type: "nominal", legend: null,
-        scale: { domain: names, range: places.map(dash) },
-      },
-    };
+  // A legend shows lines as they are drawn: dashes and the gaps between them.
+  function paint(swatch, [, dash]) {
+    let end = 0;
+    const stops = dash.map((length, i) => {
+      end += length;
+      return `${i % 2 ? "transparent" : "currentcolor"} ${end - length}px ${end}px`;
+    });
+    swatch.style.backgroundImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
   }
 
   async function render(id) {
@@ -104,21 +106,32 @@ cbo.charts = (() => {
     return render(id);
   }
 
+  // Gives the reader a chart as a file; its colours are those of the page.
+  async function save(id, name) {
+    const text = await drawn.get(id).view.toSVG();
+    const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    cbo.element("a", { href: address, download: `${name}.svg` }).click();
+    URL.revokeObjectURL(address);
+  }
+
   for (const query of [matchMedia("(prefers-color-scheme: dark)"), NARROW]) {
     query.addEventListener("change", () => { for (const id of drawn.keys()) render(id); });
   }
 
   // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
   // outside of the scale is cut off. `across` says what else the horizontal axis is.
-  function curves({ values, names, all, title, scale, axis: look, height, start, across = {} }) {
+  function curves({
+    values, names, looks, title, scale, axis: look, height, start, across = {},
+    interpolate = "step-after",
+  }) {
     const x = {
       field: "t", type: "quantitative", title: "evaluations",
       scale: { nice: false, zero: false }, axis: { grid: false }, ...across,
     };
     const axis = { field: "y", type: "quantitative", title, scale, axis: look };
-    const style = styles(names, all);
+    const style = styles(names, looks);
     const band = {
-      mark: { type: "area", interpolate: "step-after", opacity: 0.16, clip: true },
+      mark: { type: "area", interpolate, opacity: 0.16, clip: true },
       transform: [{ filter: { field: "low", valid: true } }],
       encoding: { x, y: { ...axis, field: "low" }, y2: { field: "high" }, color: style.color },
     };
@@ -133,7 +146,7 @@ cbo.charts = (() => {
       encoding: { x: { field: "t", type: "quantitative" } },
     };
     const lines = {
-      mark: { type: "line", interpolate: "step-after", strokeWidth: 2, clip: true },
+      mark: { type: "line", interpolate, strokeWidth: 2, clip: true },
       encoding: { x, y: axis, ...style },
     };
     // Enough places to point at; one for every value would slow the page down.
@@ -146,6 +159,44 @@ cbo.charts = (() => {
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
     if (start !== undefined) layers.unshift(design);
     return { height, data: { values }, layer: [...layers, lines, hover] };
+  }
+
+  // A log axis shows the distance to the best known value, which is never negative.
+  function toLog(values, offset) {
+    const moved = values.map((value) => ({
+      ...value, y: value.y - offset, low: value.low - offset, high: value.high - offset,
+    }));
+    const positive = moved.map((value) => value.y).filter((y) => y > 0);
+    const largest = Math.max(...positive, 1e-300);
+    const floor = Math.max(Math.min(...positive, largest), largest * 1e-9);
+    return moved.map(({ y, low, high, ...rest }) => ({
+      ...rest,
+      y: Math.max(y, floor),
+      ...(Number.isNaN(low) ? {} : { low: Math.max(low, floor), high: Math.max(high, floor) }),
+    }));
+  }
+
+  function power(exponent) {
+    if (exponent === 0 || exponent === 1) return String(10 ** exponent);
+    const raised = [...String(exponent)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+    return `10${raised.join("")}`;
+  }
+
+  // Whole powers of ten from below the least to above the largest value.
+  function decades(values) {
+    const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
+    const first = Math.floor(Math.min(...ends));
+    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
+    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
+    return {
+      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
+      axis: {
+        values: ticks,
+        tickCount: ticks.length,
+        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
+      },
+    };
   }
 
   // A line for each name, in their order. A domain is data; sorting by a list would put the names
@@ -182,5 +233,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, curves, intervals, rows, colour, dash };
+  return { draw, save, curves, toLog, decades, intervals, rows, colour, paint };
 })();

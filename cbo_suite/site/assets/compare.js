@@ -1,23 +1,19 @@
 "use strict";
 // Two optimizers, seed by seed: same seed, same initial design.
 (() => {
-  const { data, student, element, fixed, format } = cbo;
+  const { data, student, address, element, fixed, format } = cbo;
   const { wilcoxon, holm, superiority, ranks } = cbo.statistics;
   const selects = ["first", "second"].map((id) => document.getElementById(id));
   const body = document.querySelector("#pairs tbody");
 
-  // Feasible before infeasible, feasible by value, infeasible by violation.
+  // The page has the place of each run among all of its problem, equal ones alike.
   function better(a, b) {
-    const [p, q] = [a, b].map((run) => (run.final === null ? 1 : 0));
-    if (p !== q) return p - q;
-    const [u, v] = [a, b].map((run) => (p ? run.violation ?? Infinity : run.final));
-    return u === v ? 0 : u - v;
+    return a.place - b.place;
   }
 
   function runs(row) {
-    return new Map(row.seed.map((seed, i) => [
-      seed, { final: row.final[i], violation: row.violation[i], anytime: row.anytime[i] },
-    ]));
+    const seeds = row.seed ?? row.place.map((_, i) => i);
+    return new Map(seeds.map((seed, i) => [seed, { place: row.place[i], anytime: row.anytime[i] }]));
   }
 
   // Ranks among the runs of the two alone, as the tests of the problem pages use.
@@ -30,11 +26,14 @@
     const [first, second] = names.map((name) => problem.rows.find((row) => row.optimizer === name));
     if (!first || !second) return null;
     const [a, b] = [runs(first), runs(second)];
-    const seeds = first.seed.filter((seed) => b.has(seed));
+    const seeds = [...a.keys()].filter((seed) => b.has(seed));
     if (seeds.length === 0) return null;
     const order = seeds.map((seed) => better(a.get(seed), b.get(seed)));
     const scored = seeds.filter((seed) => a.get(seed).anytime !== null);
     const outcomes = [a, b].map((side) => seeds.map((seed) => side.get(seed)));
+    const differences = scored.map((seed) => ({
+      seed, value: a.get(seed).anytime - b.get(seed).anytime,
+    }));
     return {
       problem: problem.id,
       page: problem.page,
@@ -42,9 +41,10 @@
       wins: order.filter((o) => o < 0).length,
       ties: order.filter((o) => o === 0).length,
       losses: order.filter((o) => o > 0).length,
-      differences: scored.map((seed) => ({
-        seed, value: a.get(seed).anytime - b.get(seed).anytime,
-      })),
+      scores: [a, b].map((side) => mean(scored.map((seed) => side.get(seed).anytime))),
+      differences,
+      byScore: Math.sign(mean(differences.map(({ value }) => value)) ?? 0),
+      byWins: Math.sign(order.filter((o) => o < 0).length - order.filter((o) => o > 0).length),
       p: wilcoxon(rankDifferences(outcomes)),
       superiority: superiority(outcomes[0], outcomes[1], better),
     };
@@ -54,36 +54,94 @@
     return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
   }
 
-  // Student's interval of a mean of paired differences.
-  function interval(values) {
+  // Mean and variance of the mean of paired differences, with its degrees of freedom.
+  function estimate(values) {
     const centre = mean(values);
-    if (values.length < 2) return [centre, centre];
-    const squares = values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
     const freedom = values.length - 1;
-    const half = student(freedom) * Math.sqrt(squares / freedom / values.length);
-    return [centre - half, centre + half];
+    const squares = values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
+    return { centre, freedom, variance: freedom > 0 ? squares / freedom / values.length : 0 };
+  }
+
+  // Student's interval of a weighted sum of such means; several have Welch's degrees of freedom.
+  function interval(parts) {
+    const centre = parts.reduce((sum, [weight, part]) => sum + weight * part.centre, 0);
+    const shares = parts.map(([weight, part]) => [weight ** 2 * part.variance, part.freedom])
+      .filter(([variance]) => variance > 0);
+    const variance = shares.reduce((sum, [own]) => sum + own, 0);
+    if (variance === 0) return [centre, centre, centre];
+    const freedom = variance ** 2 / shares.reduce((sum, [own, free]) => sum + own ** 2 / free, 0);
+    const half = student(freedom) * Math.sqrt(variance);
+    return [centre, centre - half, centre + half];
   }
 
   function number(text, value = "") {
     return element("td", { class: "number", "data-value": String(value ?? "") }, text);
   }
 
+  function difference(parts) {
+    const [centre, low, high] = interval(parts);
+    const cell = number(`${fixed(centre, 1)} `, centre);
+    cell.append(element("span", { class: "spread" }, `[${fixed(low, 1)}, ${fixed(high, 1)}]`));
+    return cell;
+  }
+
   function tableRow(found, adjusted) {
     const values = found.differences.map((entry) => entry.value);
-    const centre = mean(values);
-    const [low, high] = interval(values);
-    const spread = element("span", { class: "spread" }, `[${fixed(low, 1)}, ${fixed(high, 1)}]`);
-    const link = element("a", { href: found.page }, found.problem);
-    const score = number(centre === null ? "NA" : `${fixed(centre, 1)} `, centre);
-    if (centre !== null) score.append(spread);
+    const name = element("th", { scope: "row", class: "stuck", "data-value": found.problem },
+      element("a", { href: found.page }, found.problem));
+    if (found.byScore * found.byWins < 0) {
+      name.append(" ", element("span", { class: "badge provisional" }, "score ≠ wins"));
+    }
+    const score = values.length ? difference([[1, estimate(values)]]) : number("NA");
     return element("tr", {},
-      element("th", { scope: "row", class: "stuck" }, link),
+      name,
       number(String(found.seeds), found.seeds),
       number(`${found.wins} / ${found.ties} / ${found.losses}`, found.wins - found.losses),
       score,
       number(fixed(found.superiority, 2), found.superiority),
       number(format(found.p), found.p),
       number(format(adjusted), adjusted));
+  }
+
+  function counts(found, field) {
+    const signs = found.map((entry) => entry[field]);
+    return [1, 0, -1].map((sign) => signs.filter((own) => own === sign).length);
+  }
+
+  // Each family of a track counts once, as in its ranking; only problems that both were run on.
+  function trackRow(track, found, names) {
+    const families = track.families
+      .map((ids) => found.filter((entry) => ids.includes(entry.problem) && entry.differences.length))
+      .filter((own) => own.length > 0);
+    const own = families.flat();
+    if (own.length === 0) return [];
+    const weights = families.flatMap((members) => members.map(() => 1 / families.length / members.length));
+    const scores = [0, 1].map((side) =>
+      own.reduce((sum, entry, i) => sum + weights[i] * entry.scores[side], 0));
+    const parts = own.map((entry, i) => [weights[i], estimate(entry.differences.map((d) => d.value))]);
+    const [, low, high] = interval(parts);
+    const ahead = scores[0] > scores[1] ? names[0] : names[1];
+    return [element("tr", {},
+      element("th", { scope: "row", class: "stuck" }, track.id),
+      number(`${own.length} of ${track.families.flat().length}`),
+      ...scores.map((score) => number(fixed(score, 1), score)),
+      difference(parts),
+      element("td", {}, low <= 0 && high >= 0 ? "nobody for sure" : ahead),
+      ...["byScore", "byWins"].map((field) => number(counts(own, field).join(" / "))))];
+  }
+
+  // Who is ahead by which measure, and why the two need not agree.
+  function explain(found, names) {
+    const split = found.filter((entry) => entry.byScore * entry.byWins < 0);
+    const rule = "Wins ask who ended lower on a seed, by however little. The anytime score asks " +
+      "how soon and how closely a run came near the best known value: who is fast and then " +
+      "overtaken in the last digits has the score and not the wins.";
+    if (split.length === 0) return `Score and wins name the same optimizer on every problem. ${rule}`;
+    const said = split.map(({ problem, byScore }) => {
+      const [score, wins] = byScore > 0 ? names : [names[1], names[0]];
+      return `${problem} (${score} by score, ${wins} by wins)`;
+    });
+    return `Score and wins disagree on ${said.join(", ")}. ${rule}`;
   }
 
   function chart(found) {
@@ -141,21 +199,23 @@
     cbo.resort(document.getElementById("pairs"));
     seedTable(found);
     document.getElementById("result").hidden = found.length === 0;
-    const wins = found.filter((entry) => entry.wins > entry.losses).length;
-    const losses = found.filter((entry) => entry.wins < entry.losses).length;
+    document.querySelector("#summary tbody").replaceChildren(
+      ...data.tracks.flatMap((track) => trackRow(track, found, names)));
+    document.getElementById("why").textContent = explain(found, names);
+    const [ahead, , behind] = counts(found, "byScore");
+    const [wins, , losses] = counts(found, "byWins");
     cbo.say(same ? "Choose two different optimizers." : found.length === 0
       ? "These two have no problem and seed in common."
-      : `${names[0]} is ahead of ${names[1]} on ${wins} of ${found.length} problems, behind on ` +
-        `${losses}.`);
+      : `By anytime score ${names[0]} is ahead of ${names[1]} on ${ahead} of ${found.length} ` +
+        `problems, behind on ${behind}; by wins, final outcomes seed by seed, ahead on ${wins}, ` +
+        `behind on ${losses}.`);
     if (found.length > 0) cbo.charts.draw("differences", () => chart(found));
-    const query = new URLSearchParams(names.map((name, i) => ["ab"[i], name]));
-    history.replaceState(null, "", `#${query}`);
+    address.write(names.map((name, i) => ["ab"[i], name]));
   }
 
   // A link such as compare.html#a=scbo&b=cobyla picks the pair, compare.html#a=scbo one of it: the
   // other is then whoever stands first.
-  function readAddress() {
-    const query = new URLSearchParams(location.hash.slice(1));
+  function readAddress(query) {
     const free = selects.filter((select, i) => {
       const wanted = query.get("ab"[i]);
       const known = [...select.options].some((option) => option.value === wanted);
@@ -173,7 +233,7 @@
     [selects[0].value, selects[1].value] = [selects[1].value, selects[0].value];
     update();
   });
-  window.addEventListener("hashchange", () => { readAddress(); update(); });
-  readAddress();
+  address.follow((query) => { readAddress(query); update(); });
+  readAddress(address.read() ?? new URLSearchParams());
   update();
 })();

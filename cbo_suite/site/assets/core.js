@@ -53,7 +53,12 @@ window.cbo = (() => {
     const sign = direction === "ascending" ? 1 : -1;
     const rows = [...body.rows].map((row) => ({ row, key: key(row, column) }));
     rows.sort((a, b) => compare(a.key, b.key, sign));
-    body.append(...rows.map((entry) => entry.row));
+    // What stands under another row stays there, sorted likewise.
+    const under = (name) => rows.filter(({ row }) => row.dataset.under === name);
+    for (const { row } of rows.filter((entry) => entry.row.dataset.under === undefined)) {
+      const own = row.dataset.name === undefined ? [] : under(row.dataset.name);
+      body.append(row, ...own.map((entry) => entry.row));
+    }
     for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
     table.tHead.rows[0].cells[column].setAttribute("aria-sort", direction);
     table.dispatchEvent(new CustomEvent("sorted"));
@@ -81,13 +86,35 @@ window.cbo = (() => {
     });
   }
 
-  // Half the width of a 95 % interval in standard errors: the page brings Student's quantiles for
-  // 1, 2, ... degrees of freedom.
+  // Student's 97.5 % quantile: the page brings those of 1, 2, ... degrees of freedom; beyond them
+  // the first terms of its expansion around the normal one are right to eight digits.
   function student(freedom) {
-    const place = Math.min(freedom, data.student.length) - 1;
-    const [below, above] = [Math.floor(place), Math.ceil(place)].map((i) => data.student[i]);
+    const z = 1.959963984540054;
+    const known = data.student;
+    if (freedom > known.length) {
+      return z + (z ** 3 + z) / (4 * freedom) +
+        (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2) +
+        (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * freedom ** 3);
+    }
+    const place = freedom - 1;
+    const [below, above] = [Math.floor(place), Math.ceil(place)].map((i) => known[i]);
     return below + (place % 1) * (above - below);
   }
 
-  return { data, student, element, format, fixed, say, resort };
+  // What the reader chose stands in the address after "#", as in "#family=toy&kind=model-based",
+  // so that a link shows the same; "#results" is a place on the page and chooses nothing.
+  const address = {
+    read: () => (location.hash.includes("=") ? new URLSearchParams(location.hash.slice(1)) : null),
+    write: (pairs) => {
+      const query = String(new URLSearchParams(pairs));
+      if (!query && !location.hash.includes("=")) return;
+      history.replaceState(null, "", query ? `#${query}` : location.href.split("#")[0]);
+    },
+    follow: (use) => window.addEventListener("hashchange", () => {
+      const query = address.read();
+      if (query) use(query);
+    }),
+  };
+
+  return { data, student, address, element, format, fixed, say, resort };
 })();

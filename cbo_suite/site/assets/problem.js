@@ -3,19 +3,11 @@
 (() => {
   const { data } = cbo;
   const NONE = "No optimizer is chosen: tick some in the list above the charts.";
-  const all = data.rows.map((row) => row.optimizer);
   const boxes = [...document.querySelectorAll('input[name="series"]')];
   const picked = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
 
-  // The legend shows lines as they are drawn: dashes and the gaps between them.
-  boxes.forEach((box, place) => {
-    let end = 0;
-    const stops = cbo.charts.dash(place).map((length, i) => {
-      end += length;
-      return `${i % 2 ? "transparent" : "currentcolor"} ${end - length}px ${end}px`;
-    });
-    const swatch = box.parentElement.querySelector(".swatch");
-    swatch.style.backgroundImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+  boxes.forEach((box, i) => {
+    cbo.charts.paint(box.parentElement.querySelector(".swatch"), data.rows[i].look);
   });
 
   function shown() {
@@ -30,44 +22,6 @@
       const band = error === null ? {} : { low: y - error, high: y + error };
       return [{ series: row.optimizer, t, y, ...band }];
     });
-  }
-
-  // A log axis shows the distance to the best known value, which is never negative.
-  function toLog(values, offset) {
-    const moved = values.map((value) => ({
-      ...value, y: value.y - offset, low: value.low - offset, high: value.high - offset,
-    }));
-    const positive = moved.map((value) => value.y).filter((y) => y > 0);
-    const largest = Math.max(...positive, 1e-300);
-    const floor = Math.max(Math.min(...positive, largest), largest * 1e-9);
-    return moved.map(({ y, low, high, ...rest }) => ({
-      ...rest,
-      y: Math.max(y, floor),
-      ...(Number.isNaN(low) ? {} : { low: Math.max(low, floor), high: Math.max(high, floor) }),
-    }));
-  }
-
-  function power(exponent) {
-    if (exponent === 0 || exponent === 1) return String(10 ** exponent);
-    const raised = [...String(exponent)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
-    return `10${raised.join("")}`;
-  }
-
-  // Whole powers of ten from below the least to above the largest value.
-  function decades(values) {
-    const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
-    const first = Math.floor(Math.min(...ends));
-    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
-    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
-    return {
-      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
-      axis: {
-        values: ticks,
-        tickCount: ticks.length,
-        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
-      },
-    };
   }
 
   // The range after twice the initial design: that of its points would dwarf what follows.
@@ -91,14 +45,14 @@
     if (values.length === 0) return "No run has found a feasible point.";
     const offset = view === "paper" ? data.best : 0;
     if (log && values.every((value) => value.y <= offset)) return "All are at the best known value.";
-    if (log) values = toLog(values, offset);
+    if (log) values = cbo.charts.toLog(values, offset);
     const paper = log ? "score above the best known value" : "score by the paper's rule";
     return cbo.charts.curves({
       values,
       names: rows.map((row) => row.optimizer),
-      all,
+      looks: rows.map((row) => row.look),
       title: view === "paper" ? paper : "regret",
-      ...(log ? decades(values) : range(values, view === "regret")),
+      ...(log ? cbo.charts.decades(values) : range(values, view === "regret")),
       height: 340,
       start: data.n_init,
     });
@@ -110,7 +64,7 @@
     return cbo.charts.curves({
       values: rows.flatMap((row) => points(row, row[field])),
       names: rows.map((row) => row.optimizer),
-      all,
+      looks: rows.map((row) => row.look),
       title,
       scale: { domain: [0, 1] },
       axis: { format: ".0%" },
@@ -119,7 +73,21 @@
     });
   }
 
+  // The best paths of the chosen optimizers on the drawing of the problem.
+  function drawTrails() {
+    const map = document.querySelector(".sketch svg > g");
+    for (const old of document.querySelectorAll(".sketch .trail")) old.remove();
+    for (const row of shown().filter((own) => own.trail && map)) {
+      const trail = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      trail.setAttribute("class", `trail series-${row.look[0]}`);
+      trail.setAttribute("d", `M${row.trail.map((point) => point.join(",")).join(" ")}`);
+      trail.setAttribute("stroke-dasharray", row.look[1].map((length) => length / 400).join(" "));
+      map.append(trail);
+    }
+  }
+
   function draw() {
+    drawTrails();
     cbo.charts.draw("convergence", convergence);
     cbo.charts.draw("feasible", () => share("feasible", "runs with a feasible point"));
     if (data.best !== null) {
@@ -127,12 +95,52 @@
     }
   }
 
-  for (const box of boxes) box.addEventListener("change", draw);
-  for (const input of document.querySelectorAll('input[name="view"], input[name="scale"]')) {
-    input.addEventListener("change", () => {
+  const radios = [...document.querySelectorAll('input[name="view"], input[name="scale"]')];
+
+  // A link has what differs from the page as it is opened.
+  function remember() {
+    const pairs = radios.filter((radio) => radio.checked && !radio.defaultChecked)
+      .map((radio) => [radio.name, radio.value]);
+    if (boxes.some((box) => box.checked !== box.defaultChecked)) {
+      const own = boxes.filter((box) => box.checked);
+      pairs.push(...(own.length ? own : [{ value: "" }]).map((box) => ["show", box.value]));
+    }
+    cbo.address.write(pairs);
+  }
+
+  function recall(query) {
+    for (const radio of radios) {
+      const wanted = query.get(radio.name);
+      const known = radios.some((own) => own.name === radio.name && own.value === wanted && !own.disabled);
+      radio.checked = known ? radio.value === wanted : radio.defaultChecked;
+    }
+    const wanted = query.getAll("show");
+    for (const box of boxes) {
+      box.checked = wanted.length ? wanted.includes(box.value) : box.defaultChecked;
+    }
+    draw();
+  }
+
+  for (const box of boxes) {
+    box.addEventListener("change", () => {
+      draw();
+      remember();
+    });
+  }
+  for (const radio of radios) {
+    radio.addEventListener("change", () => {
       cbo.charts.draw("convergence", convergence);
+      remember();
       cbo.say(`Convergence: ${picked("view")} view, ${picked("scale")} axis.`);
     });
   }
-  draw();
+  const page = location.pathname.split("/").at(-1).replace(".html", "");
+  for (const button of document.querySelectorAll("[data-save]")) {
+    const chart = button.dataset.save;
+    button.hidden = !document.getElementById(chart);
+    button.addEventListener("click", () => cbo.charts.save(chart, `${page}-${chart}`));
+  }
+  document.querySelector("[data-saves]").hidden = data.best === null;
+  cbo.address.follow(recall);
+  recall(cbo.address.read() ?? new URLSearchParams());
 })();

@@ -1,5 +1,5 @@
 "use strict";
-// Statistics of the compare page; the tests hold them against SciPy.
+// Statistics that pages compute; the tests hold them against SciPy.
 cbo.statistics = (() => {
   // Ranks from 1, ties share their mean.
   function ranks(values, compare = (a, b) => a - b) {
@@ -95,5 +95,5 @@ cbo.statistics = (() => {
     return wins / (a.length * b.length);
   }
 
-  return { ranks, wilcoxon, holm, superiority };
+  return { ranks, erfc, wilcoxon, holm, superiority };
 })();

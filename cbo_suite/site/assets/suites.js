@@ -9,7 +9,7 @@ cbo.data.forEach((suite, place) => {
   cbo.charts.draw(`suite-${place}`, () => cbo.charts.curves({
     values,
     names,
-    all: names,
+    looks: rows.map((row) => row.look),
     title: "targets reached",
     scale: { domain: [0, 1] },
     axis: { format: ".0%" },

@@ -1,0 +1,46 @@
+"""The best paths of optimizers on the rover's maps, which the site draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+Trail = list[tuple[float, float]]
+# Of all points on a path: enough to see its bends.
+_STRIDE = 9
+
+
+def best_trails(folders: Iterable[Path]) -> dict[str, dict[str, Trail]]:
+    """Find the best path of each optimizer on each problem of the suite that has paths.
+
+    Args:
+        folders: Folders with `<problem>/<optimizer>.jsonl`.
+
+    Returns:
+        Problem to optimizer to the points of its path, on a map of side 1.
+    """
+    from cbo_suite.problems.rover import Rover
+    from cbo_suite.records import read_records
+    from cbo_suite.registry import OWN_PACKAGE, list_problems, make_problem
+
+    own = {info.id for info in list_problems() if info.package == OWN_PACKAGE}
+    best: dict[tuple[str, str], tuple[float, float, int]] = {}
+    trails: dict[str, dict[str, Trail]] = {}
+    for path in sorted(path for folder in folders for path in folder.glob("rover-*/*.jsonl")):
+        problem = make_problem(path.parent.name) if path.parent.name in own else None
+        if not isinstance(problem, Rover):
+            continue
+        for record in read_records(path):
+            steps = record.improvements
+            key = problem.id, record.task.optimizer
+            if not steps:
+                continue
+            last = steps[-1]
+            outcome = last.violation, last.objective, record.task.seed
+            if key not in best or outcome < best[key]:
+                best[key] = outcome
+                points = problem.trajectory(last.x[None])[0][::_STRIDE]
+                trails.setdefault(problem.id, {})[key[1]] = [
+                    (round(float(x), 4), round(float(y), 4)) for x, y in points
+                ]
+    return trails
