@@ -12,9 +12,11 @@ from pathlib import Path
 from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.scoring.board import Board, encode_board
-from cbo_suite.site.pages import Trails, make_pages
+from cbo_suite.site.pages import Bests, make_pages
 from cbo_suite.site.paper_page import read_paper
 from cbo_suite.site.texts import Library, make_visible
+
+__all__ = ["LIST_OF_FILES", "Bests", "build", "write"]
 
 LIST_OF_FILES = "files.txt"
 
@@ -25,7 +27,7 @@ def build(
     titles: Mapping[str, str] | None = None,
     docs: Path | None = None,
     paper: Path | None = None,
-    trails: Trails | None = None,
+    bests: Bests | None = None,
 ) -> dict[str, bytes]:
     """Make the pages of a board.
 
@@ -35,7 +37,7 @@ def build(
         docs: Folder with `problems/*.md` and `optimizers/*.md`, which the pages quote; pages
             without a text say less.
         paper: Folder that `cbo paper build` has written; without it there is no page on the paper.
-        trails: Best paths of optimizers, to be drawn on the drawings of their problems.
+        bests: What is shown of the best runs beside their scores.
 
     Raises:
         RecordError: The folder of the paper holds something else.
@@ -44,7 +46,7 @@ def build(
         Path inside the site, with "/", to content. `index.html` is where to begin.
     """
     report = None if paper is None else read_paper(paper)
-    pages = make_pages(make_visible(board), Library(titles or {}, docs), report, trails or {})
+    pages = make_pages(make_visible(board), Library(titles or {}, docs), report, bests)
     pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))
