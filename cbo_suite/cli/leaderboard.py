@@ -71,8 +71,8 @@ def build(
 ) -> None:
     """Score all records, write tables and site, and print the ranking of each track."""
     from cbo_suite import site
+    from cbo_suite.cli.best_found import find_bests
     from cbo_suite.cli.references import gather_references
-    from cbo_suite.cli.trajectories import best_trails
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
     from cbo_suite.registry import list_optimizers
@@ -87,8 +87,8 @@ def build(
             f"no records in {named}: make some with `cbo run --suite quick`, or name another "
             "folder with --runs"
         )
-    files, facts, trails = tables(board), site_facts(board), best_trails(runs)
-    pages = site.build(board, docs=docs, paper=paper, trails=trails, **facts)
+    files, facts, bests = tables(board), site_facts(board), find_bests(board, runs)
+    pages = site.build(board, docs=docs, paper=paper, bests=bests, **facts)
     if check:
         stale = differences(files, out)
         if stale:
@@ -97,7 +97,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, docs=docs, paper=paper, trails=trails, **facts) != pages
+            or site.build(board, docs=docs, paper=paper, bests=bests, **facts) != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
@@ -156,6 +156,7 @@ def compare(
     called "mine:" and their id. The leaderboard is not changed.
     """
     from cbo_suite import site
+    from cbo_suite.cli.best_found import find_bests
     from cbo_suite.cli.references import gather_references
     from cbo_suite.cli.tables import print_table
     from cbo_suite.leaderboard import compare_board
@@ -171,7 +172,8 @@ def compare(
     references = gather_references(problems, reference_files)
     methods = {row.id: row.method for row in list_optimizers()}
     board = compare_board(mine, runs, references=references, methods=methods)
-    index = site.write(site.build(board, docs=docs, **site_facts(board)), out)
+    bests = find_bests(board, [runs])
+    index = site.write(site.build(board, docs=docs, bests=bests, **site_facts(board)), out)
     for problem in board.problems:
         if problem.problem in own:
             columns = page.PROBLEM_COLUMNS

@@ -8,7 +8,7 @@ two machines that round differently in the last place write the same file.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -117,6 +117,20 @@ class ProblemRow(msgspec.Struct, frozen=True):
     outcomes: Outcomes
 
 
+class Found(NamedTuple):
+    """The best feasible value of all runs on a problem.
+
+    Attributes:
+        value: The value.
+        optimizer: Who found it; of several the first in the order of the paper's score.
+        seeds: With which seeds.
+    """
+
+    value: float
+    optimizer: str
+    seeds: list[int]
+
+
 class ProblemBoard(msgspec.Struct, frozen=True):
     """All optimizers on one problem; the rows are in the order of the paper's score.
 
@@ -153,6 +167,17 @@ class ProblemBoard(msgspec.Struct, frozen=True):
     control: str
     evaluations: list[int]
     rows: list[ProblemRow]
+
+    @property
+    def best_found(self) -> Found | None:
+        """The best value of all runs, None if no run found a feasible point."""
+        values = [row.best for row in self.rows if row.best is not None]
+        if not values:
+            return None
+        best = min(values)
+        row = next(row for row in self.rows if row.best == best)
+        ends = zip(row.outcomes.seed, row.outcomes.final, strict=True)
+        return Found(best, row.optimizer, [seed for seed, final in ends if final == best])
 
 
 class RankingRow(msgspec.Struct, frozen=True):

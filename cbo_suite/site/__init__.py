@@ -13,9 +13,11 @@ from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
 from cbo_suite.scoring.board import Board, encode_board
 from cbo_suite.site.catalogue import Listed
-from cbo_suite.site.pages import Trails, make_pages
+from cbo_suite.site.pages import Bests, make_pages
 from cbo_suite.site.paper_page import read_paper
 from cbo_suite.site.texts import Library, make_visible
+
+__all__ = ["LIST_OF_FILES", "Bests", "build", "write"]
 
 LIST_OF_FILES = "files.txt"
 
@@ -28,7 +30,7 @@ def build(
     paper: Path | None = None,
     known: Sequence[Listed] = (),
     suites: Mapping[str, tuple[str, Sequence[str]]] | None = None,
-    trails: Trails | None = None,
+    bests: Bests | None = None,
 ) -> dict[str, bytes]:
     """Make the pages of a board.
 
@@ -40,7 +42,7 @@ def build(
         paper: Folder that `cbo paper build` has written; without it there is no page on the paper.
         known: Problems to list beside those of the board.
         suites: Name of a suite to its title and the ids of its problems, which are put together.
-        trails: Best paths of optimizers, to be drawn on the drawings of their problems.
+        bests: What is shown of the best runs beside their scores.
 
     Raises:
         RecordError: The folder of the paper holds something else.
@@ -50,7 +52,7 @@ def build(
     """
     report = None if paper is None else read_paper(paper)
     library = Library(titles or {}, docs)
-    pages = make_pages(make_visible(board), library, known, suites or {}, report, trails or {})
+    pages = make_pages(make_visible(board), library, known, suites or {}, report, bests)
     pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))

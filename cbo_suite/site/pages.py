@@ -59,9 +59,20 @@ ASSETS = (
 )
 # Problem to optimizer to the points of a path on a map of side 1.
 Trails = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
-_NO_TRAILS: Trails = MappingProxyType({})
 # Points of time that the tables beside the charts show.
 NUM_CHECKPOINTS = 8
+
+
+class Bests(NamedTuple):
+    """What is shown of the best runs beside their scores.
+
+    Attributes:
+        points: Problem to the best point of all runs.
+        trails: Best paths of optimizers, to be drawn on the drawings of their problems.
+    """
+
+    points: Mapping[str, Sequence[float]] = MappingProxyType({})
+    trails: Trails = MappingProxyType({})
 
 
 def make_pages(
@@ -70,9 +81,10 @@ def make_pages(
     known: Sequence[Listed] = (),
     suites: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({}),
     paper: Paper | None = None,
-    trails: Trails = _NO_TRAILS,
+    bests: Bests | None = None,
 ) -> dict[str, bytes]:
     """Make all files of the site, by their path in it; arguments as `cbo_suite.site.build`."""
+    points, trails = bests or Bests()
     environment = _environment()
     environment.globals["has_paper"] = paper is not None
     environment.globals["source"] = source_address()
@@ -139,7 +151,8 @@ def make_pages(
             ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
-            found=_best_found(problem),
+            found=problem.best_found,
+            point=points.get(problem.problem),
             has_trails=problem.problem in trails,
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
@@ -221,25 +234,6 @@ def _curves(problem: ProblemBoard, looks: Mapping[str, Look], trails: Trails) ->
             for row in problem.rows
         ],
     }
-
-
-class Found(NamedTuple):
-    """The best feasible value of all runs on a problem, and who found it with which seeds."""
-
-    value: float
-    optimizer: str
-    seeds: list[int]
-
-
-def _best_found(problem: ProblemBoard) -> Found | None:
-    """Find the best value of all runs; None if no run found a feasible point."""
-    values = [row.best for row in problem.rows if row.best is not None]
-    if not values:
-        return None
-    best = min(values)
-    row = next(row for row in problem.rows if row.best == best)
-    ends = zip(row.outcomes.seed, row.outcomes.final, strict=True)
-    return Found(best, row.optimizer, [seed for seed, final in ends if final == best])
 
 
 def _twins(problem: ProblemBoard) -> list[list[str]]:

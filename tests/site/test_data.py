@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import cbo_suite as cbo
 from cbo_suite.cli import main
-from cbo_suite.cli.trajectories import best_trails
+from cbo_suite.cli.best_found import find_bests
 from cbo_suite.journal import read_journal
 from cbo_suite.leaderboard import build_board
 from cbo_suite.problems.rover import Rover
@@ -156,14 +156,42 @@ def test_best_paths_stand_on_the_map(tmp_path: Path, visit_to: Callable[..., Vis
             points[name] = min(points.get(name, (outcome, run.x[best])), (outcome, run.x[best]),
                                key=lambda found: found[0])  # fmt: skip
         write_records(tmp_path / "runs" / rover / f"{name}.jsonl", runs)
-    trails = best_trails([tmp_path / "runs"])
+    board = build_board(tmp_path / "runs")
+    bests = find_bests(board, [tmp_path / "runs"])
     problem = cast(Rover, cbo.make_problem(rover))
     for name, (_, x) in points.items():
         expected = problem.trajectory(x[None])[0][::9]
-        assert np.allclose(trails[rover][name], expected, atol=1e-4)
-    write(build(build_board(tmp_path / "runs"), trails=trails), tmp_path / "site")
+        assert np.allclose(bests.trails[rover][name], expected, atol=1e-4)
+    write(build(board, bests=bests), tmp_path / "site")
     visit = visit_to(tmp_path / "site")
     page = visit.open(f"problem/{rover}.html")
     assert page.locator(".sketch .trail").count() == 2
     page.locator("input[name='series'][value='random-search']").uncheck()
     assert page.locator(".sketch .trail").count() == 1
+
+
+def test_best_points_have_the_values_that_are_named(board: Board) -> None:
+    """Of every problem of the real records: feasible, and of the best value on the page."""
+    folder = ROOT / "leaderboard" / "runs"
+    points = find_bests(board, [folder]).points
+    assert set(points) == {problem.problem for problem in board.problems}
+    for problem in board.problems:
+        evaluation = cbo.make_problem(problem.problem).evaluate(np.array([points[problem.problem]]))
+        assert problem.best_found is not None
+        assert evaluation.objective[0] == pytest.approx(problem.best_found.value, rel=1e-9)
+        assert evaluation.constraints.max() <= 0
+    pages = build(board, bests=find_bests(board, [folder]))
+    page = pages["problem/toy-2d-v1.html"].decode()
+    assert ", ".join(map(str, points["toy-2d-v1"])) in page
+
+
+def test_front_page_tells_how_to_submit(site: Path) -> None:
+    """In three lines, of commands and options that there are."""
+    page = (site / "index.html").read_text(encoding="utf-8")
+    lines = page.partition('id="submit"')[2].partition("<code>")[2].partition("</code>")[0]
+    assert len(lines.splitlines()) == 3
+    for line in lines.splitlines():
+        program, command, *rest = line.split()
+        assert program == "cbo"
+        known = CliRunner().invoke(main, [command, "--help"]).output
+        assert all(option in known for option in rest if option.startswith("--"))
