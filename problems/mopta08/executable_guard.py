@@ -62,6 +62,8 @@ def launch(executable: str, folder: str, stdout: int, stderr: int) -> tuple[int,
     if process == 0:
         try:
             os.setsid()
+            # Before the executable can do anything, such as to kill this guard.
+            os.write(1, f"{os.getpid()}\n".encode())
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             os.chdir(folder)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -220,7 +222,6 @@ def main() -> None:
 
     stdout, stderr = scratch(folder, "stdout"), scratch(folder, "stderr")
     process, code = launch(executable, folder, stdout, stderr)
-    os.write(1, f"{process}\n".encode())
     reason = "unstarted"
     if not code:
         reason, code = watch(process, float(timeout), wake)
