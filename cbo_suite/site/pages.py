@@ -111,6 +111,7 @@ def make_pages(
         tracks=tracks,
         suites=charts,
         drawn=NUM_DRAWN,
+        looks=looks,
         data=as_json(chart_data(charts, looks)),
     )
     add("compare.html", "compare.html", data=as_json(comparison_data(board)), names=_names(board))

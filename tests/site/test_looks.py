@@ -27,6 +27,12 @@ LINES = """(chart) => [...document.querySelectorAll(`#${chart} .mark-line path`)
   const style = getComputedStyle(path);
   return [style.stroke, style.strokeDasharray];
 })"""
+SWATCHES = """(all) => all.map((swatch) => {
+  const style = getComputedStyle(swatch);
+  const ends = style.backgroundImage.match(/[\\d.]+(?=px)/g).map(Number);
+  const dash = ends.flatMap((end, i) => (i % 2 ? [end - ends[i - 1]] : []));
+  return [style.color, dash.join(", ")];
+})"""
 CHECKED = "(boxes) => boxes.map((box) => box.value)"
 
 
@@ -97,6 +103,18 @@ def test_lines_look_alike_on_all_pages_and_in_figures(visit: Visit, board: Board
         assert f"rgb({', '.join(map(str, channels))})" in [stroke for stroke, _ in ranking]
     dashes = {tuple(float(n) for n in re.findall(r"[\d.]+", dash)) for _, dash in ranking}
     assert dashes == {tuple(map(float, DASHES[look.dash])) for look in looks.values()}
+
+
+@pytest.mark.slow
+def test_tables_of_suites_show_lines_as_they_are_drawn(visit: Visit) -> None:
+    """Colour and dash of each optimizer beside its name are those of its line."""
+    page = visit.open("problems.html")
+    assert page.locator(".chart").count() > 0
+    for place, table in enumerate(page.locator("table", has=page.locator(".swatch")).all()):
+        swatches = table.locator(".swatch").evaluate_all(SWATCHES)
+        lines = page.evaluate(LINES, f"suite-{place}")
+        assert len(lines) == len(swatches) > 1
+        assert [[colour, dash.replace("px", "")] for colour, dash in lines] == swatches
 
 
 @pytest.mark.slow
