@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cbo_suite.leaderboard.looks import Look
+from cbo_suite.leaderboard.looks import Look, shown_first
 from cbo_suite.scoring.aggregate import aggregate, courses_of_board
 from cbo_suite.scoring.board import Board, ProblemBoard
-from cbo_suite.site.ranking_page import look_data
-
-# Optimizers that the chart of a suite shows: as many as there are colours.
-NUM_DRAWN = 8
+from cbo_suite.site.ranking_page import NUM_LEADERS, look_data
 
 
 class Listed(NamedTuple):
@@ -120,7 +117,20 @@ def suite_charts(board: Board, suites: Mapping[str, tuple[str, Sequence[str]]]) 
     return charts
 
 
-def chart_data(charts: Sequence[SuiteChart], looks: Mapping[str, Look]) -> list[dict[str, Any]]:
+def drawn_of(chart: SuiteChart, methods: Mapping[str, str]) -> list[str]:
+    """Choose whom the chart of a suite shows: methods that lead or that readers look for.
+
+    Args:
+        chart: The curves.
+        methods: Id of an optimizer to the id of its method.
+    """
+    names = [name for name, _ in chart.rows]
+    return shown_first([name for name in names if methods[name] == name] or names, NUM_LEADERS)
+
+
+def chart_data(
+    charts: Sequence[SuiteChart], looks: Mapping[str, Look], methods: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Gather what the charts of the suites draw, each optimizer in its look."""
     return [
         {
@@ -128,8 +138,8 @@ def chart_data(charts: Sequence[SuiteChart], looks: Mapping[str, Look]) -> list[
             "rows": [
                 {"optimizer": name, "reached": share, "look": look_data(looks[name])}
                 for name, share in chart.rows
+                if name in drawn_of(chart, methods)
             ],
-            "drawn": NUM_DRAWN,
         }
         for chart in charts
     ]

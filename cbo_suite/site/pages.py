@@ -25,7 +25,7 @@ from cbo_suite.leaderboard.number_format import (
 )
 from cbo_suite.scoring.board import Board, ProblemBoard
 from cbo_suite.scoring.tracks import LEAST_RUNS
-from cbo_suite.site.catalogue import NUM_DRAWN, Listed, chart_data, suite_charts, table
+from cbo_suite.site.catalogue import Listed, chart_data, drawn_of, suite_charts, table
 from cbo_suite.site.compare_page import comparison_data
 from cbo_suite.site.data_page import SCHEMA, curves_csv, encode_schema, parts
 from cbo_suite.site.optimizer_page import optimizer_context
@@ -110,9 +110,9 @@ def make_pages(
         rows=table(board, library.titles, known),
         tracks=tracks,
         suites=charts,
-        drawn=NUM_DRAWN,
+        drawn={chart.id: drawn_of(chart, methods) for chart in charts},
         looks=looks,
-        data=as_json(chart_data(charts, looks)),
+        data=as_json(chart_data(charts, looks, methods)),
     )
     add("compare.html", "compare.html", data=as_json(comparison_data(board)), names=_names(board))
     add("scoring.html", "scoring.html")

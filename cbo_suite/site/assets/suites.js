@@ -2,7 +2,7 @@
 // The charts of the suites: the share of all targets reached, over evaluations per variable.
 const swatches = [...document.querySelectorAll("th .swatch")];
 cbo.data.forEach((suite, place) => {
-  const rows = suite.rows.slice(0, suite.drawn);
+  const rows = suite.rows;
   const names = rows.map((row) => row.optimizer);
   const values = rows.flatMap((row) =>
     suite.evaluations.map((t, i) => ({ series: row.optimizer, t, y: row.reached[i] })),
