@@ -54,9 +54,7 @@ def best_trails(folders: Iterable[Path]) -> dict[str, dict[str, Trail]]:
             if not steps:
                 continue
             last = steps[-1]
-            if (
-                last.x.shape != problem.space.lower.shape
-            ):  # no record of this problem
+            if last.x.shape != problem.space.lower.shape:  # no record of this problem
                 continue
             outcome = last.violation, last.objective, record.task.seed
             if key not in best or outcome < best[key]:

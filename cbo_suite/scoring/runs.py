@@ -272,7 +272,10 @@ def summarize(record: Record, reference: Reference | None, grid: Sequence[int]) 
         reached=targets_reached(trace[places], reference) if reference else missing,
         anytime=anytime(trace, reference, record.task.n_init) if reference else float("nan"),
         evaluations=len(record.objectives),
-        seconds=record.seconds_optimizer,
+        # Of the processor where they are on record: those of a clock tell how busy the machine was.
+        seconds=record.seconds_optimizer
+        if record.seconds_processor is None
+        else record.seconds_processor,
         imputed=record.status == "failed",
     )
 
