@@ -212,6 +212,25 @@ def test_board_with_gaps_has_pages(tmp_path: Path, visit_to: Callable[..., Visit
     assert page.locator("#pairs tbody tr").count() == 1
 
 
+def test_variants_with_the_results_of_their_method_say_so() -> None:
+    """Those that differ in a run do not; all of them stand below it."""
+    values: dict[str, list[float | None]] = {"m": [9.0, 2.0], "m-a": [9.0, 2.0], "m-b": [9.0, 1.0]}
+    records = [
+        make(run, problem="toy-2d-v1", optimizer=name, seed=seed)
+        for name, run in values.items()
+        for seed in range(10)
+    ]
+    references = {"toy-2d-v1": make_reference(budget=2, n_init=0)}
+    track = Track("one-v1", "one problem", (("toy-2d-v1",),))
+    methods = {"m-a": "m", "m-b": "m"}
+    board = make_board(records, references, methods=methods, tracks=[track])
+    page = build(board)["index.html"].decode()
+    rows = re.findall(r'<tr[^>]* data-name="(.*?)".*?</tr>', page.partition('id="one-v1"')[2], re.S)
+    assert rows == ["m", "m-b", "m-a"]
+    assert page.count(">= m</span>") == page.count('data-name="m-a"')
+    assert re.search(r'data-name="m-a" data-under="m".*?>= m</span>', page, re.S)
+
+
 def test_sketches_show_the_problems() -> None:
     """The drawings in the package are what the problems give."""
     assert {path.name for path in FOLDER.iterdir()} == set(sketches())
