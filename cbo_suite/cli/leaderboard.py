@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 RIGHT_RANKED = (0, 2, 3, 4, 5, 6, 7)
 RIGHT_PARTIAL = (1, 2, 3, 4, 5)
 
+# Options of both commands.
+_DOCS = click.option(
+    "--docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("docs"),
+    show_default=True,
+    help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
+)
+_REFERENCES = click.option(
+    "--references",
+    "reference_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of `cbo references` for problems that are neither the suite's nor installed.",
+)
+_VARIANTS = click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
+
 
 @click.group()
 def leaderboard() -> None:
@@ -37,13 +54,7 @@ def leaderboard() -> None:
     show_default=True,
     help="Folder for README.md, scores.json and site/.",
 )
-@click.option(
-    "--docs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("docs"),
-    show_default=True,
-    help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
-)
+@_DOCS
 @click.option(
     "--paper",
     type=click.Path(file_okay=False, path_type=Path),
@@ -51,15 +62,9 @@ def leaderboard() -> None:
     show_default=True,
     help="Folder of `cbo paper build`; the site has a page on the paper if it is there.",
 )
-@click.option(
-    "--references",
-    "reference_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of `cbo references` for problems that are neither the suite's nor installed.",
-)
+@_REFERENCES
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
-@click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
+@_VARIANTS
 def build(
     runs: tuple[Path, ...],
     out: Path,
@@ -127,21 +132,9 @@ def build(
     show_default=True,
     help="Folder for the site.",
 )
-@click.option(
-    "--docs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("docs"),
-    show_default=True,
-    help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
-)
-@click.option(
-    "--references",
-    "reference_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of `cbo references` for problems that are neither the suite's nor installed.",
-)
-@click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
+@_DOCS
+@_REFERENCES
+@_VARIANTS
 def compare(
     mine: Path,
     runs: Path,

@@ -4,9 +4,8 @@ The same seeds with two versions of the code make pairs: all else is equal. Run 
 of each version in turn; what is in the file already is not run again.
 
     git worktree add ../older 6d80291
-    for checkout in . ../older; do
-        PYTHONPATH=$checkout python tests/benchmarks/whole_runs.py 6d80291 keane-30d-v1 20 FILE
-    done
+    PYTHONPATH=../older python tests/benchmarks/whole_runs.py 6d80291 keane-30d-v1 20 FILE
+    PYTHONPATH=. python tests/benchmarks/whole_runs.py newer keane-30d-v1 20 FILE
 
 The first argument names the version, then come the problem, the number of seeds and the file.
 """
