@@ -98,9 +98,12 @@ def test_agrees_with_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(theirs, "INITIAL_RANDOM", 1500.0)
     environment = gymnasium.make("LunarLander-v3")
-    # The second point hovers until the time is up.
+    # The second point hovers until the time is up; others land, crash or leave the map.
     hover = np.array([0.5, 1.0, 0.4, 2.0, 0.5, 1.0, 2.0, 2.0, 0.0, 0.5, 0.0, 0.05])
-    for weights, terrain in ((np.array(HEURISTIC), 3), (hover, 0), (near_heuristic(1)[0], 11)):
+    anywhere = np.random.default_rng(1).uniform(0.0, 2.0, (20, 12))
+    flights = [(np.array(HEURISTIC), 3), (hover, 0), (near_heuristic(1)[0], 11)]
+    ends = set()
+    for weights, terrain in [*flights, *zip(anywhere, range(20), strict=True)]:
         state, _ = environment.reset(seed=terrain)
         reward, steps, over = 0.0, 0, False
         while not over:
@@ -108,6 +111,8 @@ def test_agrees_with_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
             state, gain, terminated, truncated, _ = environment.step(action)
             reward, steps, over = reward + gain, steps + 1, terminated or truncated
         assert fly(weights.tolist(), terrain) == reward, (terrain, steps)
+        ends.add("time" if not terminated else "rest" if gain > 0 else abs(state[0]) >= 1.0)
+    assert ends == {"time", "rest", True, False}
 
 
 def test_controller_is_gymnasiums_at_the_heuristic() -> None:
