@@ -38,7 +38,7 @@ def choose(
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *libraries: str) -> None:
-    """Take libraries away, as if they were not installed."""
+    """Take libraries away, as if these and no others were not installed."""
     monkeypatch.setattr(choice, "find_spec", lambda name: name not in libraries or None)
 
 
@@ -99,9 +99,12 @@ def test_every_line_of_the_rule(
         ({"budget": 5001, "options": {"noisy": True}}, "cobyla"),
     ],
 )
-def test_where_lines_end(change: dict[str, Any], optimizer: str) -> None:
+def test_where_lines_end(
+    change: dict[str, Any], optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both sides of every limit."""
     pytest.importorskip("torch", reason="needs the extra scbo")
+    without(monkeypatch)
     assert choose(**change).name == optimizer
 
 
@@ -166,8 +169,11 @@ def test_noise_without_torch_is_no_option_of_others(monkeypatch: pytest.MonkeyPa
     assert choose(options={"noisy": True}).options == {}
 
 
-def test_the_log_says_what_was_taken_and_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_what_was_taken_and_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """One line for who listens; a named optimizer is nobody's choice and says nothing."""
+    without(monkeypatch)
     caplog.set_level(logging.INFO, "cbo_suite")
     taken = choose(budget=LONGEST + 1)
     assert [record.getMessage() for record in caplog.records] == [f"auto took {taken.reason}"]
