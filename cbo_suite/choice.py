@@ -20,7 +20,7 @@ from cbo_suite.registry import has_option, list_optimizers
 AUTO = "auto"
 # The option by which users say that their results are noisy.
 NOISY = "noisy"
-# The longest runs on the board: beyond, models that know all results take too long.
+# The longest runs of any problem of the suite: beyond, models of all results take too long.
 LONGEST = 5000
 # Up to here a model of all results is quick, and SLACK and PESC take no more variables.
 SMALL_DIM, SMALL_BUDGET = 15, 500

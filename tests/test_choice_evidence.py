@@ -27,6 +27,7 @@ from tests.golden.derive_choice import (
     best_of,
     gather,
     judge,
+    judge_region,
     judge_tracks,
     load_evidence,
 )
@@ -113,6 +114,15 @@ def test_who_is_left_out_has_no_part() -> None:
     assert judgement.error == pytest.approx(2**0.5 / 3)
 
 
+def test_a_region_is_judged_among_its_candidates() -> None:
+    """Whoever else was run there is no matter."""
+    evidence = invented({"slack": [50.0, 50.0], "cei": [40.0, 40.0], "cma-es": [99.0, 99.0]})
+    judgement = judge_region(evidence, SMALL)
+    assert judgement is not None
+    assert (judgement.best, judgement.loss, judgement.error) == ("slack", 0.0, 0.0)
+    assert judge_region({}, SMALL) is None
+
+
 def test_a_family_is_left_out_together_and_counts_once() -> None:
     """Its other members would tell too much."""
     evidence = invented({"slack": [90.0, 90.0, 0.0], "cei": [40.0, 40.0, 60.0]})
@@ -133,7 +143,7 @@ def test_problems_without_all_candidates_do_not_count() -> None:
     assert judge(evidence, track_of(evidence)) is None
     empty = Region("none", ("scbo",), LARGE.example)
     assert best_of({}, empty) is None
-    assert "no problem yet" in make_tables(evidence)["large"]
+    assert "*No problem has rows" in make_tables(evidence)["large"]
 
 
 def test_scores_are_those_of_the_board(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from tests.golden.derive_choice import (
     REGIONS,
     SMALL,
     STOPS,
+    VARIATIONS,
     Evidence,
     Region,
+    judge_region,
     judge_tracks,
     mean_score,
     weigh,
@@ -36,6 +38,7 @@ def make_tables(evidence: Evidence) -> dict[str, str]:
         **{name: _scores(evidence, region) for name, region in REGIONS.items()},
         "reached": _reached(evidence),
         "left-out": _left_out(evidence),
+        "variations": _variations(evidence),
     }
 
 
@@ -70,7 +73,10 @@ def _scores(evidence: Evidence, region: Region) -> str:
     rows = []
     weights = weigh(region.problems(evidence))
     if not weights:
-        return "*All of them have rows on no problem yet.*"
+        return (
+            "*No problem has rows of all of these yet: the rule goes by what its optimizer is made "
+            "for.*"
+        )
     for id_ in weights:
         problem = evidence[id_]
         numbers = [problem.dim, problem.num_constraints, problem.budget, problem.batch_size]
@@ -124,6 +130,27 @@ def _left_out(evidence: Evidence) -> str:
             ]
         )
     return _table(["left out", "taken by the others", "score", "best single method"], rows)
+
+
+def _variations(evidence: Evidence) -> str:
+    """Write how the choice does where other candidates are allowed, or no track judges it."""
+    rows = []
+    for title, region in VARIATIONS.items():
+        judgement = judge_region(evidence, region)
+        if judgement is None:
+            continue
+        others = [f"`{name}` for `{id_}`" for id_, name in judgement.took.items()]
+        others = [text for text in others if not text.startswith(f"`{judgement.best}`")]
+        rows.append(
+            [
+                title,
+                str(len(judgement.took)),
+                f"`{judgement.best}`",
+                ", ".join(others) or "none",
+                f"{judgement.loss:.1f} ± {judgement.error:.1f}",
+            ]
+        )
+    return _table(["choice among", "problems", "best", "taken instead", "loss"], rows)
 
 
 def _bold(text: str, is_bold: bool) -> str:

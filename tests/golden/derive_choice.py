@@ -144,6 +144,13 @@ BATCHES = Region(
     anywhere=True,
 )
 REGIONS = {"small": SMALL, "large": LARGE, "one-by-one": ONE_BY_ONE, "batches": BATCHES}
+# What would come of other candidates, and of the lines that no track judges.
+VARIATIONS = {
+    "few variables, `cobyqa` too": SMALL._replace(candidates=(*SMALL.candidates, "cobyqa")),
+    "few variables, `cmes-ibo` too": SMALL._replace(candidates=(*SMALL.candidates, "cmes-ibo")),
+    ONE_BY_ONE.title: ONE_BY_ONE,
+    BATCHES.title: BATCHES,
+}
 
 
 class Judgement(NamedTuple):
@@ -249,20 +256,31 @@ def best_of(evidence: Evidence, region: Region, without: str = "") -> str | None
 
 def judge(evidence: Evidence, track: Track) -> Judgement | None:
     """Judge the rule on a track, each problem by what the others are for; None without evidence."""
-    took = {}
-    for region in (SMALL, LARGE):
-        for id_ in region.problems(evidence):
-            choice = best_of(evidence, region, without=id_)
-            if id_ in track.problems and choice is not None:
-                took[id_] = choice
+    took = left_out(evidence, SMALL) | left_out(evidence, LARGE)
+    took = {id_: name for id_, name in took.items() if id_ in track.problems}
+    singles = set.intersection(*(set(evidence[id_].rows) for id_ in took)) if took else set()
+    return _compare(evidence, took, singles)
+
+
+def judge_region(evidence: Evidence, region: Region) -> Judgement | None:
+    """Judge the choice in a region among its candidates, in the same way."""
+    return _compare(evidence, left_out(evidence, region), region.candidates)
+
+
+def left_out(evidence: Evidence, region: Region) -> dict[str, str]:
+    """Name for each problem of a region the optimizer that the others speak for."""
+    choices = {id_: best_of(evidence, region, without=id_) for id_ in region.problems(evidence)}
+    return {id_: name for id_, name in choices.items() if name is not None}
+
+
+def _compare(evidence: Evidence, took: dict[str, str], singles: Iterable[str]) -> Judgement | None:
+    """Compare what was taken with the best single optimizer; None if nothing was taken."""
     if not took:
         return None
     weights = weigh(took)
-    singles = set.intersection(*(set(evidence[id_].rows) for id_ in took))
     best = max(sorted(singles), key=lambda name: mean_score(evidence, weights, name))
     variance = sum(
-        weights[id_] ** 2
-        * (evidence[id_].rows[best].error ** 2 + evidence[id_].rows[name].error ** 2)
+        weights[id_] ** 2 * sum(evidence[id_].rows[one].error ** 2 for one in (name, best))
         for id_, name in took.items()
         if name != best
     )
