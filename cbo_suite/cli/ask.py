@@ -45,7 +45,7 @@ _DEFINITION = ("lower", "upper", "constraints", "integer", "log_scale")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON file with lower, upper, num_constraints, integer, log_scale, linear.",
 )
-@click.option("--optimizer", help="Id of the optimizer, or my_file.py:MyOptimizer [scbo].")
+@click.option("--optimizer", help="Id of the optimizer, or my_file.py:MyOptimizer [auto].")
 @click.option("--option", "options", type=OPTION, multiple=True, help="Option of the optimizer.")
 @click.option("--budget", type=click.IntRange(1), help="Number of points in all [100].")
 @click.option("--batch-size", type=click.IntRange(1), help="Points usually under way [-n].")
@@ -76,9 +76,10 @@ def ask(
     from cbo_suite.cli.study_status import id_ranges
     from cbo_suite.study import DEFAULT_OPTIMIZER, Study
 
-    own = None if optimizer is None else find_own(optimizer)
-    # Of a study that is there, the options are compared to those on record.
-    takers = [] if study.exists() else [own or DEFAULT_OPTIMIZER]
+    own = DEFAULT_OPTIMIZER if optimizer is None else find_own(optimizer)
+    # Of a study that is there, the options are compared to those on record; the choice by itself
+    # looks at them when it is made.
+    takers = [] if study.exists() or own == DEFAULT_OPTIMIZER else [own]
     definition = {name: numbers.pop(name) for name in _DEFINITION}
     space = _make_space(definition, space_file)
     if space is not None and numbers["batch_size"] is None and not study.exists():

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 from numpy.typing import ArrayLike
 
+from cbo_suite.choice import AUTO, choose_optimizer
 from cbo_suite.errors import InvalidTask
-from cbo_suite.harness import Callback, Progress, Settings, execute, named_factory
+from cbo_suite.harness import Callback, Progress, Settings, execute
 from cbo_suite.harness.loop import INTERRUPTED
 from cbo_suite.harness.user_function import (
     OnChange,
@@ -49,7 +50,7 @@ def minimize(
     *,
     num_constraints: int = 0,
     budget: int = 100,
-    optimizer: str | Callable[..., Any] = "scbo",
+    optimizer: str | Callable[..., Any] = AUTO,
     names: Sequence[str] | None = None,
     constraint_names: Sequence[str] | None = None,
     integer: ArrayLike | Sequence[int | str] = (),
@@ -90,7 +91,9 @@ def minimize(
         upper: Upper bounds, shape `(d,)`.
         num_constraints: Number of constraints m; by default that of `constraint_names`, else 0.
         budget: Number of evaluations, the initial design among them.
-        optimizer: An optimizer's id, or a class or factory.
+        optimizer: An optimizer's id, or a class or factory; "auto" takes one that suits the
+            numbers of variables, constraints, evaluations and points at once, and noise. The result
+            says which and why. With a journal that is there it is that of the journal.
         names: Names of the variables, for results, figures, messages and tables.
         constraint_names: Names of the constraints, in the order of their values.
         integer: Indices or names of the variables that are whole numbers.
@@ -118,7 +121,8 @@ def minimize(
             journal aside and begins anew.
         recheck: Whether one recorded point is evaluated again before a journal is resumed, to be
             sure that the function still gives what it gave; that evaluation costs no budget.
-        options: Options of the optimizer.
+        options: Options of the optimizer. `{"noisy": True}` says that results are noisy, and is
+            all that "auto" takes.
         callback: Called with a `Progress` after every batch; if it returns True, the run stops.
         stop_at: Stop when a feasible point has an objective value of at most this.
         stop_after: Stop when so many seconds have passed and the batch under way is told.
@@ -157,11 +161,14 @@ def minimize(
         # A larger budget goes on from the design that is there.
         n_init = resumed.header.task.n_init
     n_init = choose_n_init(n_init, budget, space.dim, given)
-    name, factory = named_factory(optimizer)
-    task = Task(UserProblem.id, name, budget, batch_size, n_init, seed, workers)
-    display = show_progress(progress, name)
+    task = Task(UserProblem.id, AUTO, budget, batch_size, n_init, seed, workers)
+    header = None if resumed is None else resumed.header
+    recorded = None if header is None else (header.task.optimizer, header.options)
+    choice = choose_optimizer(optimizer, options, space, task, recorded)
+    task = msgspec.structs.replace(task, optimizer=choice.name)
+    display = show_progress(progress, choice.name)
     settings = Settings(
-        options=options or {},
+        options=choice.options,
         journal=journal,
         callback=_both(display, callback),
         processes=processes,
@@ -174,10 +181,10 @@ def minimize(
         keep_interrupted=True,
     )
     with display:
-        run = execute(task, problem, factory, settings)
+        run = execute(task, problem, choice.factory, settings)
     known = Data(given.points, *given.evaluation) if given.x else None
-    model = Model(run, known, space, factory, settings.options)
-    result = make_result(run, labels, known, model, journal)
+    model = Model(run, known, space, choice.factory, settings.options)
+    result = make_result(run, labels, known, model, journal, choice.reason)
     if run.status == "stopped" and run.error == INTERRUPTED:
         _log.warning("%s", result.message)
     return result

@@ -110,6 +110,8 @@ class Result(OptimizeResult):
         success: Whether it is feasible.
         message: What came of it, in words: also why the run stopped early, and what failed.
         nfev: Number of evaluations.
+        optimizer: The optimizer: its id, or "module:name" of a class that has none.
+        choice: Why `auto` took it, "" if it was named.
         failures: How many of them "failed" (raised), "timeout" or were "nonfinite".
         names: Names of the variables, d of them.
         constraint_names: Names of the constraints, m of them.
@@ -127,6 +129,8 @@ class Result(OptimizeResult):
     success: bool
     message: str
     nfev: int
+    optimizer: str
+    choice: str
     failures: dict[str, int]
     names: tuple[str, ...]
     constraint_names: tuple[str, ...]
@@ -231,7 +235,12 @@ def with_data(run: Run, data: Data | None) -> tuple[Array, Evaluation]:
 
 
 def make_result(
-    run: Run, names: Names, data: Data | None, model: Model, journal: str | Path | None
+    run: Run,
+    names: Names,
+    data: Data | None,
+    model: Model,
+    journal: str | Path | None,
+    choice: str,
 ) -> Result:
     """Put together what was found.
 
@@ -241,6 +250,7 @@ def make_result(
         data: What was known beforehand.
         model: What the optimizer thinks.
         journal: Where the run is written, if it is.
+        choice: Why `auto` took the optimizer, if it did.
     """
     x, evaluation = with_data(run, data)
     best = evaluation.best()
@@ -259,6 +269,8 @@ def make_result(
         success=bool(evaluation.feasible[chosen]),
         message="; ".join(part for part in parts if part),
         nfev=len(run.x),
+        optimizer=run.task.optimizer,
+        choice=choice,
         failures={status: counts[status] for status in _FAILURES},
         names=names.variables,
         constraint_names=names.constraints,

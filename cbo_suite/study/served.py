@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cbo_suite.choice import AUTO, choose_optimizer, kept_options
 from cbo_suite.errors import InvalidResult, InvalidTask, JournalError, UnknownId, UnsupportedTask
 from cbo_suite.harness import Factory, Run, named_factory
 from cbo_suite.harness.description import plain_json
@@ -23,7 +24,7 @@ from cbo_suite.study.reading import StudyContents, read_study
 from cbo_suite.study.replay import Replay
 from cbo_suite.study.results import as_run
 
-DEFAULT_OPTIMIZER, DEFAULT_BUDGET = "scbo", 100
+DEFAULT_OPTIMIZER, DEFAULT_BUDGET = AUTO, 100
 
 
 class Point(NamedTuple):
@@ -47,6 +48,7 @@ class Study:
     Attributes:
         path: Path of the file.
         space: Where points may lie.
+        choice: Why `auto` took the optimizer, "" if it was named or the study was there.
     """
 
     def __init__(
@@ -69,13 +71,14 @@ class Study:
         Args:
             path: Path of the file.
             space: Where points may lie; needed to begin.
-            optimizer: An optimizer's id, or a class or factory; "scbo" by default.
+            optimizer: An optimizer's id, or a class or factory; by default "auto", which takes one
+                that suits the study when it is begun, and that of the study to go on.
             budget: Number of points that may be asked, the initial design among them; 100 by
                 default.
             batch_size: Number of points that are usually under way together; 1 by default.
             n_init: Number of points of the initial design, as `minimize` chooses it by default.
             seed: Fixes the design and the optimizer; 0 by default.
-            options: Options of the optimizer.
+            options: Options of the optimizer; "auto" takes `{"noisy": True}` alone.
 
         Raises:
             InvalidTask: The file is not there and no space is given; the numbers make no study.
@@ -85,6 +88,7 @@ class Study:
             JournalDamaged: The file is not as it was written.
         """
         self.path = Path(path).expanduser()
+        self.choice = ""
         self._factory: Factory | None = None
         self._replay: Replay | None = None
         given: dict[str, Any] = {
@@ -94,7 +98,8 @@ class Study:
             "seed": seed,
         }
         given = {name: value for name, value in given.items() if value is not None}
-        if optimizer is not None:
+        named = optimizer is not None and optimizer != AUTO
+        if optimizer is not None and named:
             given["optimizer"], self._factory = named_factory(optimizer)
         if options is not None:
             given["options"] = plain_json(dict(options), "options")
@@ -110,6 +115,10 @@ class Study:
             if contents is None:
                 contents = study.append(beginning or self._begin(space, **given))
             else:
+                begin, self.choice = contents.beginning, ""
+                if "options" in given and not named:
+                    known = kept_options(begin.optimizer, begin.options, given["options"])
+                    given["options"] = known
                 if space is not None:
                     given["space"] = SpaceLine.of(space)
                 self._refuse_other(contents, given)
@@ -135,14 +144,15 @@ class Study:
         if n_init is None:
             n_init = max(1, min(max(10, 2 * space.dim), budget // 2))
         task = Task(UserProblem.id, optimizer, budget, batch_size, n_init, seed)
-        factory = self._factory or named_factory(optimizer)[1]
+        choice = choose_optimizer(self._factory or optimizer, options, space, task)
+        factory, self.choice = choice.factory, choice.reason
         reason = unsupported_reason(factory, space, task)
         if reason:
             raise UnsupportedTask(f"{optimizer} cannot serve this study: {reason}")
         beginning = Beginning(
             SCHEMA,
-            optimizer,
-            options or {},
+            optimizer if self._factory else choice.name,
+            dict(choice.options),
             budget,
             task.batch_size,
             min(task.n_init, budget),

@@ -118,7 +118,7 @@ def test_state_spares_asking_again(path: Path) -> None:
 def test_scbo_goes_on_from_its_state(tmp_path: Path) -> None:
     """The models' state is in the file: a new process proposes what the old one would."""
     pytest.importorskip("gpytorch")
-    kept = Study(tmp_path / "kept.jsonl", SPACE, budget=12, n_init=6)
+    kept = Study(tmp_path / "kept.jsonl", SPACE, optimizer="scbo", budget=12, n_init=6)
     while points := kept.ask(2):
         answer(kept, points)
     while True:
