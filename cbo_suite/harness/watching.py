@@ -70,6 +70,7 @@ class Watch:
         if target is not None and best is not None:
             if best.violation == 0.0 and best.objective <= target:
                 return f"a feasible value of at most {target:g} was reached"
-        if seconds is not None and time.monotonic() - self._began >= seconds:
+        # Before anything is told there would be nothing to return.
+        if seconds is not None and best and time.monotonic() - self._began >= seconds:
             return f"{seconds:g} s have passed"
         return ""

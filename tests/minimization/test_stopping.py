@@ -52,6 +52,13 @@ def test_time_that_has_passed_ends_the_run() -> None:
     assert "0.12 s have passed" in result.message
 
 
+def test_time_that_passes_before_the_first_batch_leaves_one_result() -> None:
+    """However short the time is, there is a point to return."""
+    result = minimize(fun=total, stop_after=1e-9)
+    assert result.nfev == 1
+    assert "1e-09 s have passed" in result.message
+
+
 def test_a_callback_that_returns_true_ends_the_run() -> None:
     """True and nothing else; it sees the failures too."""
     seen: list[Progress] = []
