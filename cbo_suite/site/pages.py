@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.resources import files
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -82,6 +80,7 @@ def make_pages(
     suites: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({}),
     paper: Paper | None = None,
     bests: Bests | None = None,
+    records: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, bytes]:
     """Make all files of the site, by their path in it; arguments as `cbo_suite.site.build`."""
     points, trails = bests or Bests()
@@ -155,6 +154,7 @@ def make_pages(
             found=problem.best_found,
             point=points.get(problem.problem),
             has_trails=problem.problem in trails,
+            records=[(name, records.get(f"{problem.problem}/{name}", ())) for name in names],
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
@@ -186,7 +186,6 @@ def _environment() -> Environment:
         interval=interval,
         small_interval=small_interval,
         page=page_name,
-        part_of_address=partial(quote, safe=""),
         nobody_ranked=nobody_ranked,
     )
     return environment

@@ -153,7 +153,7 @@ def enlarge(board: Board, optimizers: int, problems: int, seeds: int) -> Board:
         for i in range(optimizers)
     ]
     ids = [f"problem-{i:02d}-9d-v1" for i in range(problems)]
-    standing = board.tracks[0].partial[0]
+    standing = board.tracks[0].rows[0]
     ranked = [
         msgspec.structs.replace(standing, optimizer=row.optimizer, method=row.optimizer, rank=1)
         for row in rows
