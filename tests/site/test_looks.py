@@ -15,10 +15,12 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from cbo_suite.leaderboard.looks import COLOURS, DARK_COLOURS, DASHES, looks_of, shown_first
+from cbo_suite.paper.experiments import PERTURBATIONS, TRANSFORM_ABLATIONS
 from cbo_suite.plots import draw, make_panels
 from cbo_suite.registry import list_optimizers
 from cbo_suite.scoring.board import Board
 from cbo_suite.site.texts import Library
+from cbo_suite.tasks import ABLATIONS
 from tests.make_records import make
 from tests.site.browsing import ROOT, Visit
 
@@ -60,12 +62,20 @@ def test_looks_differ_and_those_of_the_suite_never_move(names: list[str]) -> Non
     own = [row.id for row in list_optimizers() if row.package == "cbo-suite"]
     looks = looks_of([*own, *names])
     assert len(set(looks.values())) == len(set(own) | set(names))
-    alone = looks_of(own)
-    assert {name: looks[name] for name in ("scbo", "cei", "scbo-ei", "cma-es-al")} == {
-        name: alone[name] for name in ("scbo", "cei", "scbo-ei", "cma-es-al")
-    }
-    assert looks_of(["scbo-ei"])["scbo-ei"] == alone["scbo-ei"]
+    assert {name: looks[name] for name in own} == looks_of(own)
+    alone = {name: looks_of([name])[name] for name in own}
+    assert looks_of(own) == alone
     assert looks_of(["mine:scbo"])["mine:scbo"].colour == alone["scbo"].colour
+
+
+def test_variants_of_scbo_can_be_told_apart() -> None:
+    """Where two have one colour, one line has long dashes and the other dots."""
+    looks = looks_of(["scbo", *ABLATIONS, *TRANSFORM_ABLATIONS, *PERTURBATIONS])
+    assert len(looks) == 11
+    for colour in {look.colour for look in looks.values()}:
+        dashes = [DASHES[look.dash] for look in looks.values() if look.colour == colour]
+        assert len(dashes) <= 2
+        assert sorted(max(dash) <= 2 for dash in dashes)[1:] in ([], [True])
 
 
 def test_charts_begin_with_leaders_and_the_papers_methods() -> None:
@@ -81,6 +91,22 @@ def test_every_optimizer_has_a_kind() -> None:
     kinds = {name: library.kind(name) for name in own}
     assert [name for name, kind in kinds.items() if not kind] == []
     assert set(kinds.values()) <= {"model-based", "evolutionary", "direct search", "sampling"}
+
+
+def test_every_optimizer_has_bibtex() -> None:
+    """Of its method, on its page; keys are not given twice to different publications."""
+    library = Library({}, ROOT / "docs")
+    entries: dict[str, str] = {}
+    for row in list_optimizers():
+        if row.package == "cbo-suite":
+            cite = library.optimizer(row.id).partition(">Cite</h3>")[2]
+            found = re.findall(r"@\w+\{(\w+),(.*?)\n\}", cite, re.S)
+            assert found, row.id
+            for key, entry in found:
+                fields = re.findall(r"^ *(\w+) *= \{", entry, re.M)
+                assert "title" in fields, entry
+                assert {"year", "url", "doi"} & set(fields), entry
+                assert entries.setdefault(key, entry) == entry
 
 
 @pytest.mark.slow
