@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,19 +12,21 @@ from playwright.sync_api import Page
 
 from cbo_suite.leaderboard import iterate_folder
 from cbo_suite.leaderboard.looks import PAPER_METHODS
-from cbo_suite.leaderboard.number_format import number
+from cbo_suite.leaderboard.number_format import number, whole_share
+from cbo_suite.protocols import Array
 from cbo_suite.scoring.board import Board, ProblemBoard, RankingRow
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
 from cbo_suite.scoring.runs import outcome_ranks
 from cbo_suite.scoring.statistics import holm, paired_wilcoxon, probability_of_superiority
 from cbo_suite.scoring.tracks import TRACKS, Track
-from tests.site.browsing import ROOT, Visit
+from cbo_suite.site.texts import Library
+from tests.site.browsing import ROOT, Visit, first_table
 
 pytestmark = pytest.mark.slow
 
-# Of the six small problems that everybody was run on.
-TABLE = "#small-v1-partial"
+# The first of the small track: who is ranked, or while nobody is who is partial.
+TABLE = "#small-v1 > :nth-child(1 of .scroll)"
 CHART = "small-v1-chart"
 
 
@@ -40,7 +43,7 @@ def names(page: Page) -> list[str]:
 
 def methods(board: Board) -> list[RankingRow]:
     """Return the rows that the table shows at first: the variants are folded away."""
-    return [row for row in board.tracks[0].partial if not row.variant]
+    return [row for row in first_table(board.tracks[0]) if not row.variant]
 
 
 def drawings(page: Page, chart: str) -> int:
@@ -78,25 +81,30 @@ def test_ranking_sorts_by_mouse_and_keyboard(visit: Visit, board: Board) -> None
 def test_variants_stand_folded_under_their_method(visit: Visit, board: Board) -> None:
     """By mouse and keyboard, one method or all; sorting leaves them there, and links keep them."""
     page = visit.open("index.html")
-    fold = page.locator(TABLE).get_by_role("button", name="variants of cma-es")
+    rows = first_table(board.tracks[0])
+    sizes = Counter(row.method for row in rows)
+    method = max((row.method for row in methods(board)), key=lambda name: sizes[name])
+    own = {row.optimizer for row in rows if row.method == method}
+    assert len(own) > 1
+    fold = page.locator(f"{TABLE} [data-name='{method}'] .fold")
     assert fold.get_attribute("aria-expanded") == "false"
+    assert " ".join(fold.inner_text().split()) == f"{len(own) - 1} variants of {method}"
     fold.focus()
     page.keyboard.press("Enter")
     assert fold.get_attribute("aria-expanded") == "true"
-    own = [row.optimizer for row in board.tracks[0].partial if row.method == "cma-es"]
     variants = {row.optimizer for track in board.tracks for row in track.rows if row.variant}
-    place = names(page).index("cma-es")
-    assert set(names(page)[place : place + 3]) == set(own)
-    assert page.url.endswith("#variants=cma-es")
+    place = names(page).index(method)
+    assert set(names(page)[place : place + len(own)]) == own
+    assert page.url.endswith(f"#variants={method}")
     page.locator(TABLE).get_by_role("button", name="seconds / eval").click()
-    place = names(page).index("cma-es")
-    assert set(names(page)[place : place + 3]) == set(own)
+    place = names(page).index(method)
+    assert set(names(page)[place : place + len(own)]) == own
     page.get_by_label(f"All variants ({len(variants)})").check()
-    assert len(names(page)) == len(board.tracks[0].partial)
+    assert len(names(page)) == len(rows)
     page.get_by_label("All variants").uncheck()
     assert len(names(page)) == len(methods(board))
-    page = visit.open("index.html#variants=cma-es")
-    assert len(names(page)) == len(methods(board)) + 2
+    page = visit.open(f"index.html#variants={method}")
+    assert len(names(page)) == len(methods(board)) + len(own) - 1
     page = visit.open("optimizer/cma-es.html")
     page.get_by_role("link", name="cma-es-al").click()
     assert "A variant of cma-es" in page.inner_text("main")
@@ -107,19 +115,27 @@ def test_filters_of_optimizers_stand_in_the_address(visit: Visit, board: Board) 
     page = visit.open("index.html")
     page.get_by_label("Kind of optimizer").select_option("direct search")
     page.get_by_label("Only verified").check()
-    rows = [row for row in methods(board) if row.optimizer in ("cobyla", "cobyqa")]
-    assert names(page) == [row.optimizer for row in rows]
-    assert all(row.verified for row in rows)
+    kind = Library({}, ROOT / "docs").kind
+    all_of = {
+        wanted: [row for row in methods(board) if kind(row.optimizer) == wanted]
+        for wanted in ("direct search", "evolutionary", "sampling")
+    }
+    rows = [row.optimizer for row in all_of["direct search"] if row.verified]
+    assert names(page) == rows
     assert page.url.endswith("#kind=direct+search&verified=yes")
-    # The other of the two is drawn when its box is ticked.
-    visit.wait(f"document.querySelectorAll('#{CHART} .mark-line path').length === 1")
+    # Who is not among them, or whose box is not ticked, is not drawn.
+    ticked = page.locator("input[data-group='small-v1']:checked").evaluate_all(
+        "(all) => all.map((box) => box.value)"
+    )
+    drawn = len(set(ticked) & set(rows))
+    visit.wait(f"document.querySelectorAll('#{CHART} .mark-line path').length === {drawn}")
     page = visit.open("index.html#kind=evolutionary&family=toy&small-v1=cma-es")
-    assert names(page) == ["cma-es"]
+    assert set(names(page)) == {row.optimizer for row in all_of["evolutionary"]}
     assert page.get_by_label("Problem family").input_value() == "toy"
     assert page.locator(f"#{CHART} .mark-line path").count() == 1
     page.evaluate("location.hash = 'kind=sampling'")
     visit.wait("document.getElementById('family').value === ''")
-    assert set(names(page)) == {"random-search", "sobol-search"}
+    assert set(names(page)) == {row.optimizer for row in all_of["sampling"]}
     page.get_by_role("button", name="Show all").click()
     assert "#" not in page.url
     assert len(names(page)) == len(methods(board))
@@ -134,10 +150,11 @@ def test_chart_of_a_track_has_the_score_as_its_area(visit: Visit, board: Board) 
     assert set(shown) == {*ranked[:3], *(name for name in ranked if name in PAPER_METHODS)}
     assert page.locator(f"#{CHART} .mark-line path").count() == len(shown)
     areas = page.evaluate(
-        """() => cbo.data.tracks[0].partial.map(({ id, entries }) => [id, entries.filter((e) => e)
+        """() => cbo.data.tracks.slice(0, 1).flatMap((track) => track[track.draws]).map(
+        ({ id, entries }) => [id, entries.filter((e) => e)
         .map(({ curve }) => curve && curve.reduce((a, b) => a + b, 0) / curve.length)])"""
     )
-    scores = {row.optimizer: row.anytime for row in board.tracks[0].partial}
+    scores = {row.optimizer: row.anytime for row in first_table(board.tracks[0])}
     for name, shares in areas:
         if name in ranked:
             assert 100 * np.mean(shares) == pytest.approx(scores[name], abs=1.5)
@@ -158,7 +175,7 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
     # Equal scores may stand in any order.
     rows = {row.optimizer: row for row in expected.rows}
     order = [rows[name] for name in names(page)]
-    assert len(order) == len(rows)
+    assert len(order) == len(first_table(board.tracks[0]))
     top = [row for row in order if row.optimizer in {own.optimizer for own in methods(board)}]
     assert [row.anytime for row in top] == sorted((row.anytime for row in top), reverse=True)
     assert column(page, "anytime") == pytest.approx([row.anytime for row in order])
@@ -295,38 +312,47 @@ def test_numbers_in_the_browser_are_the_builders(visit: Visit) -> None:
     assert found == [number(value) for value in values]
 
 
-def test_comparison_says_by_what_somebody_is_ahead(visit: Visit, board: Board) -> None:
+def paired(problem: ProblemBoard, pair: Sequence[str]) -> tuple[Array, float] | None:
+    """Return the scores of two optimizers on common seeds, and wins less losses of the first."""
+    rows = [row.outcomes for name in pair for row in problem.rows if row.optimizer == name]
+    if len(rows) < len(pair):
+        return None
+    seeds = sorted(set(rows[0].seed) & set(rows[1].seed))
+
+    def column(field: str) -> Array:
+        values = [dict(zip(row.seed, getattr(row, field), strict=True)) for row in rows]
+        return np.array([[own[seed] for seed in seeds] for own in values], dtype=float)
+
+    one, other = outcome_ranks(column("final"), column("violation"))
+    return column("anytime").mean(axis=1), float(np.sign(other - one).sum())
+
+
+@pytest.mark.parametrize("pair", [("scbo", "cei"), ("scbo", "random-search")])
+def test_comparison_says_by_what_somebody_is_ahead(
+    visit: Visit, board: Board, pair: tuple[str, str]
+) -> None:
     """By score and by wins, the problems where these disagree, and a line for each track."""
-    pair = ("scbo", "cei")
-    page = visit.open("compare.html#a=scbo&b=cei")
-    signs = []
-    for problem in board.problems:
-        rows = {row.optimizer: row.outcomes for row in problem.rows}
-        one, other = (rows[name] for name in pair)
-        ends = zip(one.final, other.final, strict=True)
-        wins = sum(np.sign((b or np.inf) - (a or np.inf)) for a, b in ends)
-        scores = np.mean([a or 0 for a in one.anytime]) - np.mean([b or 0 for b in other.anytime])
-        signs.append((problem.problem, np.sign(scores), np.sign(wins)))
-    split = [name for name, score, wins in signs if score * wins < 0]
-    assert split
+    page = visit.open(f"compare.html#a={pair[0]}&b={pair[1]}")
+    both = {problem.problem: paired(problem, pair) for problem in board.problems}
+    found = {name: result for name, result in both.items() if result}
+    split = [name for name, (score, wins) in found.items() if (score[0] - score[1]) * wins < 0]
     why = page.inner_text("#why")
+    same = "Score and wins name the same optimizer on every problem"
+    assert (same in why) == (not split)
     assert re.findall(r"([\w-]+-v1) \(", why) == split
     marked = page.locator("#pairs tr", has=page.locator(".badge")).locator("a").all_inner_texts()
     assert marked == split
-    ahead = sum(score > 0 for _, score, _ in signs)
-    assert f"By anytime score scbo is ahead of cei on {ahead} of {len(signs)}" in page.inner_text(
-        "#status"
-    )
-    track = {row.optimizer: row for row in board.tracks[0].partial}
+    ahead = sum(score[0] > score[1] for score, _ in found.values())
+    said = f"By anytime score {pair[0]} is ahead of {pair[1]} on {ahead} of {len(found)}"
+    assert said in page.inner_text("#status")
+    # Each family of this track is one problem.
+    small = [found[name] for name in board.tracks[0].problems if name in found]
     cells = page.locator("#summary tbody tr").all_inner_texts()[0].split("\t")
-    assert cells[:2] == ["small-v1", f"{len(signs)} of 7"]
-    assert [float(cell) for cell in cells[2:4]] == pytest.approx(
-        [track[name].anytime for name in pair], abs=0.0501
-    )
-    ahead = sum(score > 0 for _, score, _ in signs)
-    assert cells[6] == f"{ahead} / 0 / {len(signs) - ahead}"
-    page.get_by_label("Second", exact=True).select_option("random-search")
-    assert "Score and wins name the same optimizer" in page.inner_text("#why")
+    assert cells[:2] == ["small-v1", f"{len(small)} of 7"]
+    means = np.mean([score for score, _ in small], axis=0)
+    assert [float(cell) for cell in cells[2:4]] == pytest.approx(means, abs=0.0501)
+    signs = [np.sign(score[0] - score[1]) for score, _ in small]
+    assert cells[6] == " / ".join(str(signs.count(sign)) for sign in (1, 0, -1))
 
 
 def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) -> None:
@@ -340,7 +366,8 @@ def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) ->
         assert said in text
     rows = {p.problem: row for p in board.problems for row in p.rows if row.optimizer == "cma-es"}
     shown = page.locator("table.sortable tbody tr td:last-child").all_inner_texts()
-    assert shown == [f"{100 * rows[problem].replayed:.0f} %" for problem in sorted(rows)]
+    shares = [whole_share(rows[name].replayed) if rows[name].verified else "no" for name in rows]
+    assert shown == [share for _, share in sorted(zip(rows, shares, strict=True))]
     assert page.locator("#made ~ div table tbody tr").count() == len(
         {row.versions.get("optimizer-source", "") for row in rows.values()}
     )
