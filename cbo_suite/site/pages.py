@@ -120,7 +120,7 @@ def make_pages(
     published = paper.report.problems if paper else {}
     if paper:
         made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
-        add("paper.html", "paper.html", paper=paper.report)
+        add("paper.html", "paper.html", paper=paper.report, sizes=paper.sizes)
     for problem in board.problems:
         printed = published.get(problem.problem)
         picture = library.picture(problem.family)
@@ -139,15 +139,17 @@ def make_pages(
             title=library.title(problem.problem),
             text=library.problem(problem.problem, problem.family),
             sketch=drawing,
-            caption=title_of(drawing),
+            caption=title_of(drawing) if drawing else library.caption(problem.family),
             picture=f"{page_name(problem.family)}.png" if picture else "",
             data=as_json(_curves(problem, looks, trails)),
             published=printed,
             beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
             series=[
-                Series(row.optimizer, looks[row.optimizer].colour + 1, row.optimizer in shown)
-                for row in problem.rows
+                Series(
+                    name, looks[name].colour + 1, name in shown, methods[name] in {*names} - {name}
+                )
+                for name in names
             ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),

@@ -136,15 +136,42 @@ def test_lines_look_alike_on_all_pages_and_in_figures(visit: Visit, board: Board
 
 
 @pytest.mark.slow
-def test_tables_of_suites_show_lines_as_they_are_drawn(visit: Visit) -> None:
+def test_keys_of_suites_show_lines_as_they_are_drawn(visit: Visit) -> None:
     """Colour and dash of each optimizer beside its name are those of its line."""
     page = visit.open("problems.html")
     assert page.locator(".chart").count() > 0
-    for place, table in enumerate(page.locator("table", has=page.locator(".swatch")).all()):
-        swatches = table.locator(".swatch").evaluate_all(SWATCHES)
+    for place, keys in enumerate(page.locator(".keys").all()):
+        swatches = keys.locator(".swatch").evaluate_all(SWATCHES)
         lines = page.evaluate(LINES, f"suite-{place}")
         assert len(lines) == len(swatches) > 1
         assert [[colour, dash.replace("px", "")] for colour, dash in lines] == swatches
+
+
+@pytest.mark.slow
+def test_variants_stand_apart_in_the_legend(visit: Visit, board: Board) -> None:
+    """Folded away after the methods, unless a link shows one of them."""
+    page = visit.open("problem/toy-2d-v1.html")
+    rows = next(problem.rows for problem in board.problems if problem.problem == "toy-2d-v1")
+    boxes = "(boxes) => boxes.map((box) => [box.value, box.checkVisibility()])"
+    shown = dict(page.locator("input[name='series']").evaluate_all(boxes))
+    methods = {row.id for row in list_optimizers() if row.id == row.method}
+    assert shown == {row.optimizer: row.optimizer in methods for row in rows}
+    page = visit.open("problem/toy-2d-v1.html#show=scbo&show=scbo-ei")
+    assert page.get_by_label("scbo-ei", exact=True).is_visible()
+    assert page.locator("#convergence .mark-line path").count() == 2
+
+
+@pytest.mark.slow
+def test_the_other_line_of_a_course_is_thin(visit: Visit) -> None:
+    """And of another colour, also where the optimizer is grey itself."""
+    for name in ("scbo", "cmes-ibo"):
+        page = visit.open(f"optimizer/{name}.html")
+        lines = page.locator("#course-0 .mark-line path").evaluate_all(
+            """(all) => all.map((line) => getComputedStyle(line))
+            .map((style) => [style.strokeWidth, style.stroke])"""
+        )
+        assert [width for width, _ in lines] == ["1px", "2.5px"]
+        assert lines[0][1] != lines[1][1]
 
 
 @pytest.mark.slow

@@ -360,7 +360,7 @@ def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) ->
     page = visit.open("optimizer/cma-es.html")
     assert page.locator(".multiples .chart svg").count() == len(board.problems)
     assert page.locator("#course-0 .mark-line path").count() == 2
-    assert page.locator(".multiples .note").first.inner_text().startswith("grey: ")
+    assert page.locator(".multiples .note").first.inner_text().startswith("thin: ")
     text = page.inner_text("main")
     for said in ('pip install "cbo-suite[cma]"', "@software{cbo_suite,", "@misc{hansen2016cma,"):
         assert said in text
