@@ -108,7 +108,7 @@ def _apart_by_digits(values: Iterable[float | None]) -> dict[float | None, str]:
     return texts
 
 
-def _error_of(mean: float | None, error: float | None) -> float | None:
+def true_error(mean: float | None, error: float | None) -> float | None:
     """Take for 0 what is no more than the rounding of a mean of equal values."""
     return 0.0 if mean and error and error < 1e-13 * abs(mean) else error
 
@@ -120,7 +120,7 @@ def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
         [row.best for row in rows], [row.median for row in rows], [row.worst for row in rows]
     )
     means = apart(row.paper_mean for row in rows)
-    errors = {row.optimizer: _error_of(row.paper_mean, row.paper_error) for row in rows}
+    errors = {row.optimizer: true_error(row.paper_mean, row.paper_error) for row in rows}
     return {
         row.optimizer: RowTexts(
             paper=(

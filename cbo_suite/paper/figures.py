@@ -154,7 +154,7 @@ def _panel(
             n_init = runs.n_init
     pairs = [(problem, own) for own in shown.values()]
     have, wanted = evidence.have(pairs), needed(pairs)
-    note = "" if have == wanted else f" ({have} of {wanted} runs)"
+    note = "" if have == wanted else f"\n({have} of {wanted} runs)"
     if not curves:
         return Picture(TITLES[problem] + note, _leave_empty)
     return Panel(problem, curves, n_init, TITLES[problem] + note)
