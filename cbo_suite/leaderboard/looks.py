@@ -84,7 +84,7 @@ _LOOK_OF = {
     "scbo-untransformed-ei": (1, 2),
     "scbo-untransformed-global": (2, 2),
     "scbo-untransformed-ei-global": (3, 2),
-    "scbo-copula-only": (4, 3),
+    "scbo-copula-only": (6, 3),
     "scbo-bilog-only": (5, 3),
     "scbo-no-perturbation": (7, 3),
     "furbo": (5, 4),
