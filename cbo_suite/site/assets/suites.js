@@ -25,7 +25,6 @@ cbo.data.forEach((suite, place) => {
       axis: {
         grid: false,
         format: "~g",
-        labelOverlap: false,
         // Fewer would leave some of them without a number.
         tickCount: TICKS.length,
         values: TICKS.filter((t) => t >= suite.evaluations[0] && t <= suite.evaluations.at(-1)),
