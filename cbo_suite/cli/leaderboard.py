@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -31,6 +32,13 @@ _REFERENCES = click.option(
     help="File of `cbo references` for problems that are neither the suite's nor installed.",
 )
 _VARIANTS = click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
+
+
+def _check_address(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Take addresses of the web, and none."""
+    if value and not value.startswith(("https://", "http://")):
+        raise click.BadParameter(f"{value!r} is no address that begins with https://")
+    return value
 
 
 @click.group()
@@ -63,6 +71,13 @@ def leaderboard() -> None:
     help="Folder of `cbo paper build`; the site has a page on the paper if it is there.",
 )
 @_REFERENCES
+@click.option(
+    "--records-at",
+    default="",
+    callback=_check_address,
+    help="Address under which the content of --runs is published, for the links of the site to the "
+    "record files; by default they lead to the files where they are.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; fail if the tables are out of date.")
 @_VARIANTS
 def build(
@@ -71,12 +86,14 @@ def build(
     docs: Path,
     paper: Path,
     reference_files: tuple[Path, ...],
+    records_at: str,
     check: bool,
     variants: bool,
 ) -> None:
     """Score all records, write tables and site, and print the ranking of each track."""
     from cbo_suite import site
     from cbo_suite.cli.best_found import find_bests
+    from cbo_suite.cli.record_links import record_addresses
     from cbo_suite.cli.references import gather_references
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
@@ -92,8 +109,17 @@ def build(
             f"no records in {named}: make some with `cbo run --suite quick`, or name another "
             "folder with --runs"
         )
-    files, facts, bests = tables(board), site_facts(board), find_bests(board, runs)
-    pages = site.build(board, docs=docs, paper=paper, bests=bests, **facts)
+    files = tables(board)
+    build_site = partial(
+        site.build,
+        board,
+        docs=docs,
+        paper=paper,
+        bests=find_bests(board, runs),
+        records=record_addresses(runs, out / "site", records_at),
+        **site_facts(board),
+    )
+    pages = build_site()
     if check:
         stale = differences(files, out)
         if stale:
@@ -102,7 +128,7 @@ def build(
             )
         if (
             tables(build_board(*runs, references=references, methods=methods)) != files
-            or site.build(board, docs=docs, paper=paper, bests=bests, **facts) != pages
+            or build_site() != pages
         ):
             raise click.ClickException("two builds of the same records differ: please report it")
         click.echo(f"{', '.join(files)} in {out} are what the records in {named} give")
@@ -150,9 +176,10 @@ def compare(
     """
     from cbo_suite import site
     from cbo_suite.cli.best_found import find_bests
+    from cbo_suite.cli.record_links import record_addresses
     from cbo_suite.cli.references import gather_references
     from cbo_suite.cli.tables import print_table
-    from cbo_suite.leaderboard import compare_board
+    from cbo_suite.leaderboard import OWN_MARK, compare_board
     from cbo_suite.leaderboard import markdown_page as page
     from cbo_suite.registry import list_optimizers
 
@@ -166,7 +193,9 @@ def compare(
     methods = {row.id: row.method for row in list_optimizers()}
     board = compare_board(mine, runs, references=references, methods=methods)
     bests = find_bests(board, [runs])
-    index = site.write(site.build(board, docs=docs, bests=bests, **site_facts(board)), out)
+    records = record_addresses([runs], out) | record_addresses([mine], out, mark=OWN_MARK)
+    pages = site.build(board, docs=docs, bests=bests, records=records, **site_facts(board))
+    index = site.write(pages, out)
     for problem in board.problems:
         if problem.problem in own:
             columns = page.PROBLEM_COLUMNS

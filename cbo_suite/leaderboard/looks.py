@@ -71,16 +71,30 @@ _DASH_OF = {
     "cei-transformed": 1,
     "slack-transformed": 1,
     "pesc-transformed": 1,
-    "scbo-ei": 1,
-    "scbo-global": 2,
-    "scbo-ei-global": 3,
-    "scbo-untransformed": 4,
-    "scbo-untransformed-ei": 5,
-    "scbo-untransformed-global": 6,
-    "scbo-untransformed-ei-global": 7,
-    "scbo-copula-only": 8,
-    "scbo-bilog-only": 9,
-    "scbo-no-perturbation": 10,
+}
+# Looks that are taken for good. Ten variants of SCBO in its colour could not be told apart: theirs
+# says how points are chosen (in a trust region or not, by Thompson sampling or expected
+# improvement), their dash what the models see, long with the transforms and dots without; other
+# parts have colours of their own. Then methods that came later.
+_LOOK_OF = {
+    "scbo-ei": (1, 4),
+    "scbo-global": (2, 4),
+    "scbo-ei-global": (3, 4),
+    "scbo-untransformed": (0, 2),
+    "scbo-untransformed-ei": (1, 2),
+    "scbo-untransformed-global": (2, 2),
+    "scbo-untransformed-ei-global": (3, 2),
+    "scbo-copula-only": (6, 3),
+    "scbo-bilog-only": (5, 3),
+    "scbo-no-perturbation": (7, 3),
+    "furbo": (5, 4),
+    "botorch-logcei": (1, 3),
+    "optuna-gp": (4, 4),
+    "optuna-tpe": (4, 2),
+    "egobox": (2, 3),
+    "bayesqp": (3, 3),
+    "nomad": (6, 4),
+    "isres": (7, 4),
 }
 
 
@@ -104,7 +118,8 @@ def looks_of(optimizers: Iterable[str]) -> dict[str, Look]:
     """
     found: dict[str, Look] = {}
     taken: set[Look] = set()
-    for name in sorted(set(optimizers), key=lambda name: (name not in _DASH_OF, name)):
+    fixed = {*_DASH_OF, *_LOOK_OF}
+    for name in sorted(set(optimizers), key=lambda name: (name not in fixed, name)):
         wanted = _wanted(name)
         look = next((look for look in wanted if look not in taken), wanted[0])
         taken.add(look)
@@ -114,6 +129,8 @@ def looks_of(optimizers: Iterable[str]) -> dict[str, Look]:
 
 def _wanted(name: str) -> list[Look]:
     """Return the looks that an optimizer may have, the one that it should have first."""
+    if name in _LOOK_OF:
+        return [Look(*_LOOK_OF[name])]
     published = name.removeprefix(OWN_MARK)
     known = [method for method in _COLOUR_OF if f"{published}-".startswith(f"{method}-")]
     colours = [_COLOUR_OF[max(known, key=len)]] if known else list(range(len(COLOURS)))

@@ -108,6 +108,11 @@ def _apart_by_digits(values: Iterable[float | None]) -> dict[float | None, str]:
     return texts
 
 
+def true_error(mean: float | None, error: float | None) -> float | None:
+    """Take for 0 what is no more than the rounding of a mean of equal values."""
+    return 0.0 if mean and error and error < 1e-13 * abs(mean) else error
+
+
 def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
     """Write the values of each optimizer on a problem, so that different ones look different."""
     rows = problem.rows
@@ -115,14 +120,15 @@ def row_texts(problem: ProblemBoard) -> dict[str, RowTexts]:
         [row.best for row in rows], [row.median for row in rows], [row.worst for row in rows]
     )
     means = apart(row.paper_mean for row in rows)
+    errors = {row.optimizer: true_error(row.paper_mean, row.paper_error) for row in rows}
     return {
         row.optimizer: RowTexts(
             paper=(
-                measured(row.paper_mean, row.paper_error)
-                if row.paper_error
+                measured(row.paper_mean, error)
+                if (error := errors[row.optimizer])
                 else means[row.paper_mean]
             ),
-            error="" if row.paper_error is None else number(row.paper_error, 2),
+            error="" if error is None else number(error, 2),
             best=finals[row.best],
             median=finals[row.median],
             worst=finals[row.worst],

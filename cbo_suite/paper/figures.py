@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from cbo_suite.leaderboard.looks import COLOURS, looks_of
 from cbo_suite.paper.comparisons import NAMES
 from cbo_suite.paper.evidence import Evidence, needed
 from cbo_suite.paper.experiments import (
@@ -64,8 +65,6 @@ TRANSFORM_NAMES = {
     "scbo-untransformed": "none",
 }
 PERTURBATION_NAMES = {"scbo": "few variables (SCBO)", "scbo-no-perturbation": "all variables"}
-# Blue with trust region, orange without; dashed for EI; hollow markers without transforms.
-_BLUE, _ORANGE, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 
 
 class _Map(Protocol):
@@ -96,11 +95,11 @@ def make_figures(evidence: Evidence) -> dict[str, Figure]:
         ),
         "transforms": (
             [_panel(evidence, id_, TRANSFORM_ABLATIONS, log=True) for id_ in (KEANE, ROSENBROCK)],
-            {"names": TRANSFORM_NAMES, "looks": _colours(TRANSFORM_ABLATIONS), "log": True},
+            {"names": TRANSFORM_NAMES, "log": True},
         ),
         "perturbation": (
             [_panel(evidence, KEANE, PERTURBATIONS)],
-            {"names": PERTURBATION_NAMES, "looks": _colours(PERTURBATIONS)},
+            {"names": PERTURBATION_NAMES},
         ),
         "transformed": (
             [_panel(evidence, id_, METHODS, log=True, instead=transformed) for id_ in PHYSICS],
@@ -154,7 +153,7 @@ def _panel(
             n_init = runs.n_init
     pairs = [(problem, own) for own in shown.values()]
     have, wanted = evidence.have(pairs), needed(pairs)
-    note = "" if have == wanted else f" ({have} of {wanted} runs)"
+    note = "" if have == wanted else f"\n({have} of {wanted} runs)"
     if not curves:
         return Picture(TITLES[problem] + note, _leave_empty)
     return Panel(problem, curves, n_init, TITLES[problem] + note)
@@ -185,25 +184,11 @@ def _rover_map(evidence: Evidence) -> Picture:
 
 
 def _ablation_looks() -> dict[str, dict[str, Any]]:
-    """Give each combination a look that tells its three parts."""
+    """Give the combinations, which have their own colours, hollow squares without transforms."""
+    untransformed = {"marker": "s", "markerfacecolor": "white", "markeredgewidth": 0.8}
     return {
-        id_: {
-            "color": _ORANGE if "global" in id_ else _BLUE,
-            "linestyle": (0, (4, 1.6)) if "-ei" in id_ else "-",
-            "marker": "s" if "untransformed" in id_ else "o",
-            "markerfacecolor": "white" if "untransformed" in id_ else None,
-            "markeredgecolor": _ORANGE if "global" in id_ else _BLUE,
-            "markeredgewidth": 0.8,
-            "alpha": 0.6 if "untransformed" in id_ else 1.0,
-        }
-        for id_ in ABLATIONS
-    }
-
-
-def _colours(variants: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give variants of SCBO colours of their own, since by themselves all have SCBO's."""
-    colours = (_BLUE, _ORANGE, _GREEN, _PURPLE)
-    return {
-        id_: {"color": colour, "linestyle": "-"}
-        for id_, colour in zip(variants, colours, strict=False)
+        id_: untransformed | {"markeredgecolor": COLOURS[look.colour]}
+        if "untransformed" in id_
+        else {"marker": "o"}
+        for id_, look in looks_of(ABLATIONS).items()
     }

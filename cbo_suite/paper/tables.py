@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbo_suite.leaderboard.number_format import measured, number
+from cbo_suite.leaderboard.number_format import apart, measured, number, true_error
 from cbo_suite.paper.claims.method import restart_runs
 from cbo_suite.paper.comparisons import name
 from cbo_suite.paper.evidence import Evidence, PairRuns
@@ -83,14 +83,17 @@ def make_tables(evidence: Evidence) -> dict[str, Table]:
 def _finals(evidence: Evidence, artefact: Artefact) -> Table:
     """Show how the runs of a figure end."""
     rows = []
-    for problem in dict.fromkeys(problem for problem, _ in artefact.pairs):
+    problems = list(dict.fromkeys(problem for problem, _ in artefact.pairs))
+    for problem in problems:
         methods = [id_ for own, id_ in artefact.pairs if own == problem]
         default = evidence.default(problem, methods)
         sign = -1 if problem == ROVER else 1
-        for id_ in methods:
-            runs = evidence.runs.get((problem, id_))
-            if runs is None:
-                continue
+        found = {id_: evidence.runs.get((problem, id_)) for id_ in methods}
+        known = {id_: runs for id_, runs in found.items() if runs is not None}
+        values = {id_: _ends(runs, sign) for id_, runs in known.items()}
+        # Different values of a column look different.
+        texts = apart(*zip(*values.values(), strict=True))
+        for id_, runs in known.items():
             ends = feasible_table(runs.finals)
             imputed = np.where(np.isnan(runs.finals), default, runs.finals)
             mean, error = (float(part[0]) for part in mean_and_error(imputed[:, None]))
@@ -99,7 +102,7 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
                     problem,
                     name(id_),
                     f"{ends.feasible_runs}/{ends.runs}",
-                    *(number(sign * value, 6) for value in (ends.best, ends.median, ends.worst)),
+                    *(texts[value] for value in values[id_]),
                     _mean_text(sign * mean, error),
                     _seconds(runs),
                 )
@@ -114,12 +117,26 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
         "mean ± error",
         "s / eval",
     )
-    return Table(f"{artefact.title}: how the runs end", columns, rows, left=2)
+    what = "rewards at the end of the runs" if ROVER in problems else "how the runs end"
+    return Table(f"{artefact.title}: {what}", columns, rows, left=2)
+
+
+def _ends(runs: PairRuns, sign: int) -> tuple[float | None, float | None, float | None]:
+    """Return the best, median and worst value of the feasible runs, None where there is none."""
+    found = feasible_table(runs.finals)
+    best, middle, worst = (
+        None if math.isnan(value) else sign * value
+        for value in (found.best, found.median, found.worst)
+    )
+    return best, middle, worst
 
 
 def _mean_text(mean: float, error: float) -> str:
     """Write a mean with its standard error, which a single run does not have."""
-    return number(mean, 6) if math.isnan(error) else f"{measured(mean, error)} ± {number(error, 2)}"
+    if math.isnan(error):
+        return number(mean, 6)
+    true = true_error(mean, error)
+    return f"{measured(mean, true)} ± {number(true, 2)}"
 
 
 def _seconds(runs: PairRuns) -> str:

@@ -31,6 +31,7 @@ def build(
     known: Sequence[Listed] = (),
     suites: Mapping[str, tuple[str, Sequence[str]]] | None = None,
     bests: Bests | None = None,
+    records: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, bytes]:
     """Make the pages of a board.
 
@@ -43,6 +44,8 @@ def build(
         known: Problems to list beside those of the board.
         suites: Name of a suite to its title and the ids of its problems, which are put together.
         bests: What is shown of the best runs beside their scores.
+        records: Problem and optimizer, with "/" between them, to the addresses of their record
+            files, as a page in a folder of the site leads to them.
 
     Raises:
         RecordError: The folder of the paper holds something else.
@@ -52,7 +55,9 @@ def build(
     """
     report = None if paper is None else read_paper(paper)
     library = Library(titles or {}, docs)
-    pages = make_pages(make_visible(board), library, known, suites or {}, report, bests)
+    pages = make_pages(
+        make_visible(board), library, known, suites or {}, report, bests, records or {}
+    )
     pages["scores.json"] = encode_board(board)
     pages[LIST_OF_FILES] = "".join(f"{name}\n" for name in sorted(pages)).encode()
     return dict(sorted(pages.items()))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.resources import files
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -82,6 +80,7 @@ def make_pages(
     suites: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({}),
     paper: Paper | None = None,
     bests: Bests | None = None,
+    records: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, bytes]:
     """Make all files of the site, by their path in it; arguments as `cbo_suite.site.build`."""
     points, trails = bests or Bests()
@@ -121,7 +120,7 @@ def make_pages(
     published = paper.report.problems if paper else {}
     if paper:
         made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
-        add("paper.html", "paper.html", paper=paper.report)
+        add("paper.html", "paper.html", paper=paper.report, sizes=paper.sizes)
     for problem in board.problems:
         printed = published.get(problem.problem)
         picture = library.picture(problem.family)
@@ -140,21 +139,24 @@ def make_pages(
             title=library.title(problem.problem),
             text=library.problem(problem.problem, problem.family),
             sketch=drawing,
-            caption=title_of(drawing),
+            caption=title_of(drawing) if drawing else library.caption(problem.family),
             picture=f"{page_name(problem.family)}.png" if picture else "",
             data=as_json(_curves(problem, looks, trails)),
             published=printed,
             beside=put_beside(problem, printed) if printed else [],
             texts=texts[problem.problem],
             series=[
-                Series(row.optimizer, looks[row.optimizer].colour + 1, row.optimizer in shown)
-                for row in problem.rows
+                Series(
+                    name, looks[name].colour + 1, name in shown, methods[name] in {*names} - {name}
+                )
+                for name in names
             ],
             checkpoints=_checkpoints(len(problem.evaluations)),
             twins=_twins(problem),
             found=problem.best_found,
             point=points.get(problem.problem),
             has_trails=problem.problem in trails,
+            records=[(name, records.get(f"{problem.problem}/{name}", ())) for name in names],
             new_best=[found for found in board.new_best if found.problem == problem.problem],
         )
     for name in _names(board):
@@ -186,7 +188,6 @@ def _environment() -> Environment:
         interval=interval,
         small_interval=small_interval,
         page=page_name,
-        part_of_address=partial(quote, safe=""),
         nobody_ranked=nobody_ranked,
     )
     return environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,11 @@ _BADGES = {
     "reproduced in part": "provisional",
     "not reproduced": "imputed",
     "cannot be told": "relative",
+    "holds": "verified",
+    "does not hold": "imputed",
 }
+# Pixels of a picture for each of the page, so that panels are as large in all figures.
+_DENSITY = 2
 
 
 class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,6 +32,11 @@ class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outcome: str
     evidence: str
     reason: str
+
+    @property
+    def badge(self) -> str:
+        """Name the look of its outcome."""
+        return _BADGES.get(self.outcome, "relative")
 
 
 class ClaimEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +120,13 @@ class Paper(NamedTuple):
 
     report: PaperReport
     pictures: dict[str, bytes]
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Width and height of the figures on the page, by their ids."""
+        # Both stand at the same place of every PNG file.
+        found = {id_: struct.unpack(">II", data[16:24]) for id_, data in self.pictures.items()}
+        return {id_: (size[0] // _DENSITY, size[1] // _DENSITY) for id_, size in found.items()}
 
 
 def read_paper(folder: Path) -> Paper | None:

@@ -54,11 +54,13 @@ class Series(NamedTuple):
         name: Id of the method.
         colour: Number of its colour.
         shown: Whether it is shown before the reader chooses.
+        variant: Whether it is a variant of a method that may be shown too.
     """
 
     name: str
     colour: int
     shown: bool
+    variant: bool = False
 
 
 class TrackView(NamedTuple):

@@ -82,6 +82,12 @@ class Library:
         """Return the picture of a family of problems as PNG, empty if there is none."""
         return self._read(f"problems/{page_name(family)}.png")
 
+    def caption(self, family: str) -> str:
+        """Return what the picture of a family of problems shows, "" if its document is silent."""
+        text = self._read(f"problems/{page_name(family)}.md").decode()
+        found = re.search(rf"!\[(.*?)\]\({re.escape(page_name(family))}\.png\)", text)
+        return found[1] if found else ""
+
     @cached_property
     def _problem_documents(self) -> dict[str, str]:
         """Find the document of each id in the table of `problems/README.md`."""

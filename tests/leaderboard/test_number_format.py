@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +112,20 @@ def test_leaders_that_are_close_do_not_look_alike() -> None:
         )
         assert first.best != second.best
         assert first.error == ("" if seeds == 1 else "5.8e-6")
+
+
+def test_rounding_is_no_error() -> None:
+    """The mean of equal values may be off by a digit that nobody means."""
+    records = [
+        make([313.9731693008377], optimizer=name, seed=seed)
+        for name in ("one", "two")
+        for seed in range(30)
+    ]
+    (problem,) = make_board(records, {}).problems
+    noisy = msgspec.structs.replace(problem.rows[0], optimizer="noisy", paper_error=2.1e-14)
+    texts = row_texts(msgspec.structs.replace(problem, rows=[noisy, *problem.rows]))
+    assert texts["noisy"] == texts["one"]
+    assert texts["noisy"].error == "0"
 
 
 @pytest.mark.parametrize(

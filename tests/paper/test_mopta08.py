@@ -50,7 +50,7 @@ def test_the_report_is_right_with_a_record(record: Record) -> None:
     assert claim.why.startswith("1 of 90 runs; its executable is third-party software")
     figures = make_figures(evidence)
     assert figures.keys() == {"mopta08"}
-    assert figures["mopta08"].axes[0].get_title() == "124D MOPTA08 (1 of 150 runs)"
+    assert figures["mopta08"].axes[0].get_title() == "124D MOPTA08\n(1 of 150 runs)"
     table = make_tables(evidence)["mopta08"]
     [row] = table.rows
     assert row[:3] == (MOPTA08, "COBYLA", f"{runs.num_feasible}/1")

@@ -7,10 +7,20 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Dialog, Page, Route
 
+from cbo_suite.scoring.board import RankingRow, TrackBoard
+
 ROOT = Path(__file__).parents[2]
 DRAWN = "[...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn)"
 # Far more than a page takes: other work may share the processor.
 TIMEOUT = 30_000
+
+
+def first_table(track: TrackBoard) -> list[RankingRow]:
+    """Return the rows of a track's first table, whose lines are drawn.
+
+    They are those who are ranked, or while nobody is those who are partial.
+    """
+    return track.ranked if any(not row.variant for row in track.ranked) else track.partial
 
 
 class Visit:

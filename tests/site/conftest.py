@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from cbo_suite.cli.leaderboard import site_facts
+from cbo_suite.cli.record_links import record_addresses
 from cbo_suite.leaderboard import build_board
 from cbo_suite.paper.claims import judge
 from cbo_suite.paper.evidence import Evidence
@@ -54,7 +55,9 @@ def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of the real records, with a page on the paper that has no runs."""
     folder, paper = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("paper")
     (paper / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
-    write(build(board, docs=ROOT / "docs", paper=paper, **site_facts(board)), folder)
+    records = record_addresses([ROOT / "leaderboard" / "runs"], folder)
+    facts = site_facts(board)
+    write(build(board, docs=ROOT / "docs", paper=paper, records=records, **facts), folder)
     return folder
 
 

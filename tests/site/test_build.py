@@ -153,7 +153,7 @@ def enlarge(board: Board, optimizers: int, problems: int, seeds: int) -> Board:
         for i in range(optimizers)
     ]
     ids = [f"problem-{i:02d}-9d-v1" for i in range(problems)]
-    standing = board.tracks[0].partial[0]
+    standing = board.tracks[0].rows[0]
     ranked = [
         msgspec.structs.replace(standing, optimizer=row.optimizer, method=row.optimizer, rank=1)
         for row in rows
@@ -229,6 +229,35 @@ def test_variants_with_the_results_of_their_method_say_so() -> None:
     assert rows == ["m", "m-b", "m-a"]
     assert page.count(">= m</span>") == page.count('data-name="m-a"')
     assert re.search(r'data-name="m-a" data-under="m".*?>= m</span>', page, re.S)
+
+
+@pytest.mark.slow
+def test_variants_of_methods_that_stand_elsewhere_can_be_unfolded(
+    tmp_path: Path, visit_to: Callable[..., Visit]
+) -> None:
+    """The method is ranked, its variants are partial: a button above their table shows them."""
+    ranked = {("m", problem): [9.0, 2.0] for problem in ("toy-2d-v1", "rosenbrock-5d-v1")}
+    partial = {(name, "toy-2d-v1"): [9.0, 1.0] for name in ("m-a", "m-b")}
+    records = [
+        make([*values], problem=problem, optimizer=name, seed=seed)
+        for (name, problem), values in (ranked | partial).items()
+        for seed in range(10)
+    ]
+    problems = ("toy-2d-v1", "rosenbrock-5d-v1")
+    references = dict.fromkeys(problems, make_reference(budget=2, n_init=0))
+    track = Track("two-v1", "two problems", tuple((problem,) for problem in problems))
+    methods = {"m-a": "m", "m-b": "m"}
+    write(build(make_board(records, references, methods=methods, tracks=[track])), tmp_path)
+    visit = visit_to(tmp_path)
+    page = visit.open("index.html")
+    table = page.locator("#two-v1-partial")
+    assert not table.is_visible()
+    page.get_by_role("button", name="2 variants of m").press("Enter")
+    assert table.locator("tbody a").all_inner_texts() == ["m-a", "m-b"]
+    assert table.is_visible()
+    assert page.url.endswith("#variants=m")
+    page = visit.open("index.html#variants=all")
+    assert page.locator("#two-v1-partial").is_visible()
 
 
 def test_sketches_show_the_problems() -> None:

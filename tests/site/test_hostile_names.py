@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from unicodedata import category
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -96,7 +97,7 @@ def disguise(board: Board, names: Sequence[str]) -> Board:
 
     methods = [
         msgspec.structs.replace(
-            board.tracks[0].partial[0], optimizer=name, method=name, rank=i + 1, anytime=float(i)
+            board.tracks[0].rows[0], optimizer=name, method=name, rank=i + 1, anytime=float(i)
         )
         for i, name in enumerate(names)
     ]
@@ -134,8 +135,16 @@ def plain_names() -> list[str]:
 
 
 def pages_of(board: Board, names: Sequence[str]) -> dict[str, bytes]:
-    """Build the site of the disguised board, with titles that are names too."""
-    return build(disguise(board, names), titles={visible(name): name for name in names})
+    """Build the site of the disguised board, with titles and record files that are names too."""
+    records = {
+        f"{visible(problem)}/{visible(name)}": [
+            f"https://example.org/runs/{quote(problem, safe='')}/{quote(name, safe='')}.jsonl"
+        ]
+        for problem in names
+        for name in names
+    }
+    titles = {visible(name): name for name in names}
+    return build(disguise(board, names), titles=titles, records=records)
 
 
 def visible(name: str) -> str:

@@ -15,12 +15,14 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from cbo_suite.leaderboard.looks import COLOURS, DARK_COLOURS, DASHES, looks_of, shown_first
+from cbo_suite.paper.experiments import PERTURBATIONS, TRANSFORM_ABLATIONS
 from cbo_suite.plots import draw, make_panels
 from cbo_suite.registry import list_optimizers
 from cbo_suite.scoring.board import Board
 from cbo_suite.site.texts import Library
+from cbo_suite.tasks import ABLATIONS
 from tests.make_records import make
-from tests.site.browsing import ROOT, Visit
+from tests.site.browsing import ROOT, Visit, first_table
 
 SHEET = (ROOT / "cbo_suite" / "site" / "assets" / "site.css").read_text(encoding="utf-8")
 LINES = """(chart) => [...document.querySelectorAll(`#${chart} .mark-line path`)].map((path) => {
@@ -60,12 +62,20 @@ def test_looks_differ_and_those_of_the_suite_never_move(names: list[str]) -> Non
     own = [row.id for row in list_optimizers() if row.package == "cbo-suite"]
     looks = looks_of([*own, *names])
     assert len(set(looks.values())) == len(set(own) | set(names))
-    alone = looks_of(own)
-    assert {name: looks[name] for name in ("scbo", "cei", "scbo-ei", "cma-es-al")} == {
-        name: alone[name] for name in ("scbo", "cei", "scbo-ei", "cma-es-al")
-    }
-    assert looks_of(["scbo-ei"])["scbo-ei"] == alone["scbo-ei"]
+    assert {name: looks[name] for name in own} == looks_of(own)
+    alone = {name: looks_of([name])[name] for name in own}
+    assert looks_of(own) == alone
     assert looks_of(["mine:scbo"])["mine:scbo"].colour == alone["scbo"].colour
+
+
+def test_variants_of_scbo_can_be_told_apart() -> None:
+    """Where two have one colour, one line has long dashes and the other dots."""
+    looks = looks_of(["scbo", *ABLATIONS, *TRANSFORM_ABLATIONS, *PERTURBATIONS])
+    assert len(looks) == 11
+    for colour in {look.colour for look in looks.values()}:
+        dashes = [DASHES[look.dash] for look in looks.values() if look.colour == colour]
+        assert len(dashes) <= 2
+        assert sorted(max(dash) <= 2 for dash in dashes)[1:] in ([], [True])
 
 
 def test_charts_begin_with_leaders_and_the_papers_methods() -> None:
@@ -83,19 +93,39 @@ def test_every_optimizer_has_a_kind() -> None:
     assert set(kinds.values()) <= {"model-based", "evolutionary", "direct search", "sampling"}
 
 
+def test_every_optimizer_has_bibtex() -> None:
+    """Of its method, on its page; keys are not given twice to different publications."""
+    library = Library({}, ROOT / "docs")
+    entries: dict[str, str] = {}
+    for row in list_optimizers():
+        if row.package == "cbo-suite":
+            cite = library.optimizer(row.id).partition(">Cite</h3>")[2]
+            found = re.findall(r"@\w+\{(\w+),(.*?)\n\}", cite, re.S)
+            assert found, row.id
+            for key, entry in found:
+                fields = re.findall(r"^ *(\w+) *= \{", entry, re.M)
+                assert "title" in fields, entry
+                assert {"year", "url", "doi"} & set(fields), entry
+                assert entries.setdefault(key, entry) == entry
+
+
 @pytest.mark.slow
 def test_lines_look_alike_on_all_pages_and_in_figures(visit: Visit, board: Board) -> None:
     """Colour and dash of the ranking are those of the problem pages and of `cbo plot`."""
-    page = visit.open("index.html#small-v1=scbo&small-v1=cobyqa")
+    drawn = [row.optimizer for row in first_table(board.tracks[0]) if not row.variant]
+    # One with a solid line, and one with dashes if there is any.
+    pair = ["scbo", *(name for name in drawn if looks_of([name])[name].dash)][:2]
+    page = visit.open(f"index.html#small-v1={'&small-v1='.join(pair)}")
     ranking = page.evaluate(LINES, "small-v1-chart")
-    page = visit.open("problem/toy-2d-v1.html#show=cobyqa&show=scbo&scale=linear")
-    assert page.locator("input[name='series']:checked").evaluate_all(CHECKED) == ["cobyqa", "scbo"]
+    page = visit.open(f"problem/toy-2d-v1.html#show={'&show='.join(pair)}&scale=linear")
+    checked = page.locator("input[name='series']:checked").evaluate_all(CHECKED)
+    assert set(checked) == set(pair)
     problem = page.evaluate(LINES, "convergence")
     assert page.get_by_label("linear").is_checked()
     assert sorted(ranking) == sorted(problem)
-    runs = [make([3.0, 2.0], optimizer=name) for name in ("cobyqa", "scbo", "other")]
+    runs = [make([3.0, 2.0], optimizer=name) for name in (*pair, "other")]
     (axes,) = draw(make_panels(runs)).axes
-    looks = looks_of(["cobyqa", "scbo"])
+    looks = looks_of(pair)
     colours = {to_hex(line.get_color()) for line in axes.get_lines()[:3]}
     for look in looks.values():
         assert COLOURS[look.colour] in colours
@@ -106,15 +136,42 @@ def test_lines_look_alike_on_all_pages_and_in_figures(visit: Visit, board: Board
 
 
 @pytest.mark.slow
-def test_tables_of_suites_show_lines_as_they_are_drawn(visit: Visit) -> None:
+def test_keys_of_suites_show_lines_as_they_are_drawn(visit: Visit) -> None:
     """Colour and dash of each optimizer beside its name are those of its line."""
     page = visit.open("problems.html")
     assert page.locator(".chart").count() > 0
-    for place, table in enumerate(page.locator("table", has=page.locator(".swatch")).all()):
-        swatches = table.locator(".swatch").evaluate_all(SWATCHES)
+    for place, keys in enumerate(page.locator(".keys").all()):
+        swatches = keys.locator(".swatch").evaluate_all(SWATCHES)
         lines = page.evaluate(LINES, f"suite-{place}")
         assert len(lines) == len(swatches) > 1
         assert [[colour, dash.replace("px", "")] for colour, dash in lines] == swatches
+
+
+@pytest.mark.slow
+def test_variants_stand_apart_in_the_legend(visit: Visit, board: Board) -> None:
+    """Folded away after the methods, unless a link shows one of them."""
+    page = visit.open("problem/toy-2d-v1.html")
+    rows = next(problem.rows for problem in board.problems if problem.problem == "toy-2d-v1")
+    boxes = "(boxes) => boxes.map((box) => [box.value, box.checkVisibility()])"
+    shown = dict(page.locator("input[name='series']").evaluate_all(boxes))
+    methods = {row.id for row in list_optimizers() if row.id == row.method}
+    assert shown == {row.optimizer: row.optimizer in methods for row in rows}
+    page = visit.open("problem/toy-2d-v1.html#show=scbo&show=scbo-ei")
+    assert page.get_by_label("scbo-ei", exact=True).is_visible()
+    assert page.locator("#convergence .mark-line path").count() == 2
+
+
+@pytest.mark.slow
+def test_the_other_line_of_a_course_is_thin(visit: Visit) -> None:
+    """And of another colour, also where the optimizer is grey itself."""
+    for name in ("scbo", "cmes-ibo"):
+        page = visit.open(f"optimizer/{name}.html")
+        lines = page.locator("#course-0 .mark-line path").evaluate_all(
+            """(all) => all.map((line) => getComputedStyle(line))
+            .map((style) => [style.strokeWidth, style.stroke])"""
+        )
+        assert [width for width, _ in lines] == ["1px", "2.5px"]
+        assert lines[0][1] != lines[1][1]
 
 
 @pytest.mark.slow

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from cbo_suite.errors import RecordError
 from cbo_suite.paper.build import build as build_paper
@@ -67,7 +69,9 @@ def test_the_page_shows_claims_verdicts_and_figures(small_board: Board, tmp_path
     assert "12 Perturbing few variables reproduced" in page
     assert "1 Tension-compression string cannot be told 0 of 210 runs" in page
     assert b'src="assets/paper-perturbation.png"' in pages["paper.html"]
-    assert pages["assets/paper-perturbation.png"].startswith(b"\x89PNG")
+    picture = Image.open(BytesIO(pages["assets/paper-perturbation.png"]))
+    size = f'width="{picture.width // 2}" height="{picture.height // 2}"'
+    assert size.encode() in pages["paper.html"]
     assert b'<a href="paper.html">Paper</a>' in pages["index.html"]
     assert b'<a href="../paper.html">Paper</a>' in pages["problem/toy-2d-v1.html"]
 

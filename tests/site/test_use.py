@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,19 +11,18 @@ from playwright.sync_api import Page
 
 from cbo_suite.leaderboard import iterate_folder
 from cbo_suite.leaderboard.looks import PAPER_METHODS
-from cbo_suite.leaderboard.number_format import number
-from cbo_suite.scoring.board import Board, ProblemBoard, RankingRow
+from cbo_suite.leaderboard.number_format import whole_share
+from cbo_suite.scoring.board import Board, RankingRow
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
-from cbo_suite.scoring.runs import outcome_ranks
-from cbo_suite.scoring.statistics import holm, paired_wilcoxon, probability_of_superiority
 from cbo_suite.scoring.tracks import TRACKS, Track
-from tests.site.browsing import ROOT, Visit
+from cbo_suite.site.texts import Library
+from tests.site.browsing import ROOT, Visit, first_table
 
 pytestmark = pytest.mark.slow
 
-# Of the six small problems that everybody was run on.
-TABLE = "#small-v1-partial"
+# The first of the small track: who is ranked, or while nobody is who is partial.
+TABLE = "#small-v1 > :nth-child(1 of .scroll)"
 CHART = "small-v1-chart"
 
 
@@ -40,7 +39,7 @@ def names(page: Page) -> list[str]:
 
 def methods(board: Board) -> list[RankingRow]:
     """Return the rows that the table shows at first: the variants are folded away."""
-    return [row for row in board.tracks[0].partial if not row.variant]
+    return [row for row in first_table(board.tracks[0]) if not row.variant]
 
 
 def drawings(page: Page, chart: str) -> int:
@@ -78,25 +77,30 @@ def test_ranking_sorts_by_mouse_and_keyboard(visit: Visit, board: Board) -> None
 def test_variants_stand_folded_under_their_method(visit: Visit, board: Board) -> None:
     """By mouse and keyboard, one method or all; sorting leaves them there, and links keep them."""
     page = visit.open("index.html")
-    fold = page.locator(TABLE).get_by_role("button", name="variants of cma-es")
+    rows = first_table(board.tracks[0])
+    sizes = Counter(row.method for row in rows)
+    method = max((row.method for row in methods(board)), key=lambda name: sizes[name])
+    own = {row.optimizer for row in rows if row.method == method}
+    assert len(own) > 1
+    fold = page.locator(f"{TABLE} [data-name='{method}'] .fold")
     assert fold.get_attribute("aria-expanded") == "false"
+    assert " ".join(fold.inner_text().split()) == f"{len(own) - 1} variants of {method}"
     fold.focus()
     page.keyboard.press("Enter")
     assert fold.get_attribute("aria-expanded") == "true"
-    own = [row.optimizer for row in board.tracks[0].partial if row.method == "cma-es"]
     variants = {row.optimizer for track in board.tracks for row in track.rows if row.variant}
-    place = names(page).index("cma-es")
-    assert set(names(page)[place : place + 3]) == set(own)
-    assert page.url.endswith("#variants=cma-es")
+    place = names(page).index(method)
+    assert set(names(page)[place : place + len(own)]) == own
+    assert page.url.endswith(f"#variants={method}")
     page.locator(TABLE).get_by_role("button", name="seconds / eval").click()
-    place = names(page).index("cma-es")
-    assert set(names(page)[place : place + 3]) == set(own)
+    place = names(page).index(method)
+    assert set(names(page)[place : place + len(own)]) == own
     page.get_by_label(f"All variants ({len(variants)})").check()
-    assert len(names(page)) == len(board.tracks[0].partial)
+    assert len(names(page)) == len(rows)
     page.get_by_label("All variants").uncheck()
     assert len(names(page)) == len(methods(board))
-    page = visit.open("index.html#variants=cma-es")
-    assert len(names(page)) == len(methods(board)) + 2
+    page = visit.open(f"index.html#variants={method}")
+    assert len(names(page)) == len(methods(board)) + len(own) - 1
     page = visit.open("optimizer/cma-es.html")
     page.get_by_role("link", name="cma-es-al").click()
     assert "A variant of cma-es" in page.inner_text("main")
@@ -107,19 +111,27 @@ def test_filters_of_optimizers_stand_in_the_address(visit: Visit, board: Board) 
     page = visit.open("index.html")
     page.get_by_label("Kind of optimizer").select_option("direct search")
     page.get_by_label("Only verified").check()
-    rows = [row for row in methods(board) if row.optimizer in ("cobyla", "cobyqa")]
-    assert names(page) == [row.optimizer for row in rows]
-    assert all(row.verified for row in rows)
+    kind = Library({}, ROOT / "docs").kind
+    all_of = {
+        wanted: [row for row in methods(board) if kind(row.optimizer) == wanted]
+        for wanted in ("direct search", "evolutionary", "sampling")
+    }
+    rows = [row.optimizer for row in all_of["direct search"] if row.verified]
+    assert names(page) == rows
     assert page.url.endswith("#kind=direct+search&verified=yes")
-    # The other of the two is drawn when its box is ticked.
-    visit.wait(f"document.querySelectorAll('#{CHART} .mark-line path').length === 1")
+    # Who is not among them, or whose box is not ticked, is not drawn.
+    ticked = page.locator("input[data-group='small-v1']:checked").evaluate_all(
+        "(all) => all.map((box) => box.value)"
+    )
+    drawn = len(set(ticked) & set(rows))
+    visit.wait(f"document.querySelectorAll('#{CHART} .mark-line path').length === {drawn}")
     page = visit.open("index.html#kind=evolutionary&family=toy&small-v1=cma-es")
-    assert names(page) == ["cma-es"]
+    assert set(names(page)) == {row.optimizer for row in all_of["evolutionary"]}
     assert page.get_by_label("Problem family").input_value() == "toy"
     assert page.locator(f"#{CHART} .mark-line path").count() == 1
     page.evaluate("location.hash = 'kind=sampling'")
     visit.wait("document.getElementById('family').value === ''")
-    assert set(names(page)) == {"random-search", "sobol-search"}
+    assert set(names(page)) == {row.optimizer for row in all_of["sampling"]}
     page.get_by_role("button", name="Show all").click()
     assert "#" not in page.url
     assert len(names(page)) == len(methods(board))
@@ -134,10 +146,11 @@ def test_chart_of_a_track_has_the_score_as_its_area(visit: Visit, board: Board) 
     assert set(shown) == {*ranked[:3], *(name for name in ranked if name in PAPER_METHODS)}
     assert page.locator(f"#{CHART} .mark-line path").count() == len(shown)
     areas = page.evaluate(
-        """() => cbo.data.tracks[0].partial.map(({ id, entries }) => [id, entries.filter((e) => e)
+        """() => cbo.data.tracks.slice(0, 1).flatMap((track) => track[track.draws]).map(
+        ({ id, entries }) => [id, entries.filter((e) => e)
         .map(({ curve }) => curve && curve.reduce((a, b) => a + b, 0) / curve.length)])"""
     )
-    scores = {row.optimizer: row.anytime for row in board.tracks[0].partial}
+    scores = {row.optimizer: row.anytime for row in first_table(board.tracks[0])}
     for name, shares in areas:
         if name in ranked:
             assert 100 * np.mean(shares) == pytest.approx(scores[name], abs=1.5)
@@ -158,7 +171,7 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
     # Equal scores may stand in any order.
     rows = {row.optimizer: row for row in expected.rows}
     order = [rows[name] for name in names(page)]
-    assert len(order) == len(rows)
+    assert len(order) == len(first_table(board.tracks[0]))
     top = [row for row in order if row.optimizer in {own.optimizer for own in methods(board)}]
     assert [row.anytime for row in top] == sorted((row.anytime for row in top), reverse=True)
     assert column(page, "anytime") == pytest.approx([row.anytime for row in order])
@@ -221,126 +234,19 @@ def test_problem_page_switches_views_and_axes(visit: Visit) -> None:
     assert shown == sorted(shown, reverse=True)
 
 
-def pair_statistics(problem: ProblemBoard, pair: Sequence[str]) -> tuple[float, float] | None:
-    """Test two optimizers on a problem in Python: p-value and A12; None if one was not run."""
-    rows = [row for name in pair for row in problem.rows if row.optimizer == name]
-    if len(rows) < 2:
-        return None
-    ends = [
-        dict(
-            zip(
-                row.outcomes.seed,
-                zip(row.outcomes.final, row.outcomes.violation, strict=True),
-                strict=True,
-            )
-        )
-        for row in rows
-    ]
-    seeds = sorted(set(ends[0]) & set(ends[1]))
-    table = np.array([[side[seed] for seed in seeds] for side in ends], dtype=float)
-    mine, theirs = outcome_ranks(table[:, :, 0], table[:, :, 1])
-    return paired_wilcoxon(mine, theirs), probability_of_superiority(mine, theirs)
-
-
-def test_compare_page_tests_any_pair(visit: Visit, board: Board) -> None:
-    """The page's p-values, A12 and Holm's adjustment are those of the package."""
-    page = visit.open("compare.html#a=scbo&b=random-search")
-    assert page.get_by_label("First", exact=True).input_value() == "scbo"
-    for pair in (("scbo", "random-search"), ("cma-es", "sobol-search")):
-        before = drawings(page, "differences")
-        page.get_by_label("First", exact=True).select_option(pair[0])
-        page.get_by_label("Second", exact=True).select_option(pair[1])
-        wait_for_drawing(visit, "differences", before)
-        found = [pair_statistics(problem, pair) for problem in board.problems]
-        expected = [statistics for statistics in found if statistics is not None]
-        cells = page.locator("#pairs tbody tr").evaluate_all(
-            "(rows) => rows.map((row) => [5, 4, 6].map((i) => Number(row.cells[i].dataset.value)))"
-        )
-        p_values, superiorities, adjusted = np.array(cells).T
-        assert p_values == pytest.approx([p for p, _ in expected], rel=1e-9)
-        assert superiorities == pytest.approx([a for _, a in expected], rel=1e-12)
-        assert adjusted == pytest.approx(holm([p for p, _ in expected]), rel=1e-9)
-        assert page.url.endswith(f"#a={pair[0]}&b={pair[1]}")
-    page.get_by_role("button", name="Swap").click()
-    assert page.get_by_label("First", exact=True).input_value() == "sobol-search"
-    assert "sobol-search is ahead of cma-es" in page.inner_text("#status")
-
-
-def test_wilcoxon_in_the_browser_is_the_packages(visit: Visit) -> None:
-    """200 random cases, small and large, with and without ties and zeros.
-
-    That of the package is tested against SciPy.
-    """
-    page = visit.open("compare.html")
-    rng = np.random.default_rng(0)
-    cases = []
-    for i in range(200):
-        size = int(rng.integers(1, 9) if i % 4 == 0 else rng.integers(14, 70))
-        values = rng.normal(loc=rng.normal(), size=size)
-        cases.append((np.rint(4 * values) / 4 if i % 2 else values).tolist())
-    cases = [case for case in cases if any(case)]
-    found = page.evaluate("(cases) => cases.map((case_) => cbo.statistics.wilcoxon(case_))", cases)
-    expected = [paired_wilcoxon(np.array(case), np.zeros(len(case))) for case in cases]
-    assert np.max(np.abs(np.array(found) - expected)) < 1e-12
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert page.evaluate("cbo.statistics.wilcoxon([0, 0, 0])") == 1
-
-
-def test_numbers_in_the_browser_are_the_builders(visit: Visit) -> None:
-    """Both write the same number the same way."""
-    page = visit.open("compare.html")
-    rng = np.random.default_rng(1)
-    values = [*(10.0 ** rng.uniform(-8, 9, 300) * rng.choice([-1, 1], 300)), 0.0, 1e-3, 999999.4]
-    found = page.evaluate("(values) => values.map((value) => cbo.format(value))", values)
-    assert found == [number(value) for value in values]
-
-
-def test_comparison_says_by_what_somebody_is_ahead(visit: Visit, board: Board) -> None:
-    """By score and by wins, the problems where these disagree, and a line for each track."""
-    pair = ("scbo", "cei")
-    page = visit.open("compare.html#a=scbo&b=cei")
-    signs = []
-    for problem in board.problems:
-        rows = {row.optimizer: row.outcomes for row in problem.rows}
-        one, other = (rows[name] for name in pair)
-        ends = zip(one.final, other.final, strict=True)
-        wins = sum(np.sign((b or np.inf) - (a or np.inf)) for a, b in ends)
-        scores = np.mean([a or 0 for a in one.anytime]) - np.mean([b or 0 for b in other.anytime])
-        signs.append((problem.problem, np.sign(scores), np.sign(wins)))
-    split = [name for name, score, wins in signs if score * wins < 0]
-    assert split
-    why = page.inner_text("#why")
-    assert re.findall(r"([\w-]+-v1) \(", why) == split
-    marked = page.locator("#pairs tr", has=page.locator(".badge")).locator("a").all_inner_texts()
-    assert marked == split
-    ahead = sum(score > 0 for _, score, _ in signs)
-    assert f"By anytime score scbo is ahead of cei on {ahead} of {len(signs)}" in page.inner_text(
-        "#status"
-    )
-    track = {row.optimizer: row for row in board.tracks[0].partial}
-    cells = page.locator("#summary tbody tr").all_inner_texts()[0].split("\t")
-    assert cells[:2] == ["small-v1", f"{len(signs)} of 7"]
-    assert [float(cell) for cell in cells[2:4]] == pytest.approx(
-        [track[name].anytime for name in pair], abs=0.0501
-    )
-    ahead = sum(score > 0 for _, score, _ in signs)
-    assert cells[6] == f"{ahead} / 0 / {len(signs) - ahead}"
-    page.get_by_label("Second", exact=True).select_option("random-search")
-    assert "Score and wins name the same optimizer" in page.inner_text("#why")
-
-
 def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) -> None:
     """Its course on every problem, install, identity, versions, replayed share, and BibTeX."""
     page = visit.open("optimizer/cma-es.html")
     assert page.locator(".multiples .chart svg").count() == len(board.problems)
     assert page.locator("#course-0 .mark-line path").count() == 2
-    assert page.locator(".multiples .note").first.inner_text().startswith("grey: ")
+    assert page.locator(".multiples .note").first.inner_text().startswith("thin: ")
     text = page.inner_text("main")
     for said in ('pip install "cbo-suite[cma]"', "@software{cbo_suite,", "@misc{hansen2016cma,"):
         assert said in text
     rows = {p.problem: row for p in board.problems for row in p.rows if row.optimizer == "cma-es"}
     shown = page.locator("table.sortable tbody tr td:last-child").all_inner_texts()
-    assert shown == [f"{100 * rows[problem].replayed:.0f} %" for problem in sorted(rows)]
+    shares = [whole_share(rows[name].replayed) if rows[name].verified else "no" for name in rows]
+    assert shown == [share for _, share in sorted(zip(rows, shares, strict=True))]
     assert page.locator("#made ~ div table tbody tr").count() == len(
         {row.versions.get("optimizer-source", "") for row in rows.values()}
     )
@@ -354,12 +260,14 @@ def test_problem_page_names_the_best_and_gives_files(visit: Visit, board: Board)
     facts = page.locator(".facts > div", has_text="best found").inner_text()
     assert f"{best:.10g}" in facts
     assert f"by {name}" in facts
-    links = page.locator("#downloads + ul a").evaluate_all("(all) => all.map((a) => a.href)")
+    links = page.locator("#downloads + ul a[download]").evaluate_all(
+        "(all) => all.map((a) => a.href)"
+    )
     assert links[0].endswith("problem/rosenbrock-5d-v1.csv")
-    for row, link in zip(problem.rows, links[1:], strict=True):
-        path = link.partition("/blob/main/")[2]
-        assert path == f"leaderboard/runs/rosenbrock-5d-v1/{row.optimizer}.jsonl"
-        assert (ROOT / path).is_file()
+    runs = ROOT / "leaderboard" / "runs" / "rosenbrock-5d-v1"
+    paths = [(runs / f"{row.optimizer}.jsonl").resolve() for row in problem.rows]
+    assert links[1:] == [path.as_uri() for path in paths]
+    assert all(path.is_file() for path in paths)
     with page.expect_download() as download:
         page.get_by_role("button", name="The convergence chart").click()
     assert download.value.suggested_filename == "rosenbrock-5d-v1-convergence.svg"

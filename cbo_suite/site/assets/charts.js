@@ -119,9 +119,10 @@ cbo.charts = (() => {
   }
 
   // Curves over evaluations; `values` have series, t, y and, for a band, low and high. What lies
-  // outside of the scale is cut off. `across` says what else the horizontal axis is.
+  // outside of the scale is cut off. `across` says what else the horizontal axis is; the series `thin`
+  // has a thin line, and the others a thick one.
   function curves({
-    values, names, looks, title, scale, axis: look, height, start, across = {},
+    values, names, looks, thin, title, scale, axis: look, height, start, across = {},
     interpolate = "step-after",
   }) {
     const x = {
@@ -145,10 +146,13 @@ cbo.charts = (() => {
       mark: { type: "rule", color: colour("soft"), strokeDash: [1, 3] },
       encoding: { x: { field: "t", type: "quantitative" } },
     };
-    const lines = {
-      mark: { type: "line", interpolate, strokeWidth: 2, clip: true },
+    const line = (strokeWidth, isDrawn) => ({
+      data: { values: values.filter(({ series }) => isDrawn(series)) },
+      mark: { type: "line", interpolate, strokeWidth, clip: true },
       encoding: { x, y: axis, ...style },
-    };
+    });
+    const lines = thin === undefined ? [line(2, () => true)]
+      : [line(1, (series) => series === thin), line(2.5, (series) => series !== thin)];
     // Enough places to point at; one for every value would slow the page down.
     const stride = Math.ceil(values.length / Math.max(1, names.length) / 30);
     const hover = {
@@ -158,7 +162,7 @@ cbo.charts = (() => {
     };
     const layers = values.some((value) => value.low !== undefined) ? [band] : [];
     if (start !== undefined) layers.unshift(design);
-    return { height, data: { values }, layer: [...layers, lines, hover] };
+    return { height, data: { values }, layer: [...layers, ...lines, hover] };
   }
 
   // A log axis shows the distance to the best known value, which is never negative.
@@ -182,19 +186,33 @@ cbo.charts = (() => {
     return `10${raised.join("")}`;
   }
 
-  // Whole powers of ten from below the least to above the largest value.
+  // From the least to the largest value, with whole powers of ten, or between few of them with their
+  // double and fivefold. Values that are close together have the powers round them.
   function decades(values) {
     const ends = values.flatMap(({ y, low = y, high = y }) => [low, high]).map(Math.log10);
-    const first = Math.floor(Math.min(...ends));
-    const last = Math.max(Math.ceil(Math.max(...ends)), first + 1);
-    const exponents = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const ticks = exponents.map((exponent) => Number(`1e${exponent}`));
+    const [least, most] = [Math.min(...ends), Math.max(...ends)];
+    const margin = 0.03 * (most - least);
+    const [first, last] = [Math.floor(least), Math.max(Math.ceil(most), Math.floor(least) + 1)];
+    const every = Array.from({ length: last - first + 1 }, (_, i) => first + i).flatMap((exponent) =>
+      [1, 2, 5].map((factor) => ({ factor, exponent, value: Number(`${factor}e${exponent}`) })));
+    const inside = every.filter(({ value }) =>
+      Math.log10(value) >= least - margin && Math.log10(value) <= most + margin);
+    const powers = (ticks) => ticks.filter((tick) => tick.factor === 1);
+    const fits = inside.length > 1;
+    const ticks = !fits ? powers(every) : powers(inside).length > 2 ? powers(inside) : inside;
+    const edges = fits ? [least - margin, most + margin].map((end) => 10 ** end)
+      : [ticks[0].value, ticks.at(-1).value];
+    const whole = ticks.every((tick) => tick.factor === 1);
+    const labels = ticks.map(({ factor, exponent, value }) => (whole ? power(exponent)
+      : exponent >= -3 && exponent < 4 ? String(value)
+        : factor === 1 ? power(exponent) : `${factor}·${power(exponent)}`));
+    const numbers = ticks.map((tick) => tick.value);
     return {
-      scale: { type: "log", domain: [ticks[0], ticks.at(-1)], nice: false },
+      scale: { type: "log", domain: edges, nice: false },
       axis: {
-        values: ticks,
-        tickCount: ticks.length,
-        labelExpr: `${JSON.stringify(exponents.map(power))}[round(log(datum.value) / LN10) - ${first}]`,
+        values: numbers,
+        tickCount: numbers.length,
+        labelExpr: `${JSON.stringify(labels)}[indexof(${JSON.stringify(numbers)}, datum.value)]`,
       },
     };
   }

@@ -156,7 +156,7 @@
       return "There is no difference: the two have the same score on every problem and seed.";
     }
     const y = cbo.charts.rows("problem", names);
-    const title = "anytime score, first minus second";
+    const title = `anytime score, ${selects.map((select) => select.value).join(" minus ")}`;
     const x = { field: "value", type: "quantitative", title };
     return {
       height: 34 * names.length,
@@ -202,6 +202,9 @@
     document.querySelector("#summary tbody").replaceChildren(
       ...data.tracks.flatMap((track) => trackRow(track, found, names)));
     document.getElementById("why").textContent = explain(found, names);
+    for (const side of document.querySelectorAll("[data-side]")) {
+      side.textContent = names[Number(side.dataset.side)];
+    }
     const [ahead, , behind] = counts(found, "byScore");
     const [wins, , losses] = counts(found, "byWins");
     cbo.say(same ? "Choose two different optimizers." : found.length === 0

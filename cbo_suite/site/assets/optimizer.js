@@ -2,7 +2,8 @@
 // The charts of one optimizer: its score and its overhead on every problem, and its course on each.
 (() => {
   const { charts, data: { look, problems } } = cbo;
-  const GREY = [8, [1, 0]];
+  // Where the optimizer itself is grey, the other is drawn in the colour of text.
+  const OTHER = [look[0] === 8 ? 7 : 8, [1, 0]];
   const scored = problems.filter((row) => row.anytime !== null);
   if (scored.length > 0) {
     const values = scored.map((row) => ({
@@ -32,7 +33,8 @@
     return charts.curves({
       values,
       names: rival ? ["other", "own"] : ["own"],
-      looks: rival ? [GREY, look] : [look],
+      looks: rival ? [OTHER, look] : [look],
+      thin: "other",
       title: null,
       scale,
       axis,

@@ -6,12 +6,16 @@
   const boxes = [...document.querySelectorAll('input[name="series"]')];
   const picked = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
 
-  boxes.forEach((box, i) => {
-    cbo.charts.paint(box.parentElement.querySelector(".swatch"), data.rows[i].look);
-  });
+  // Variants stand apart, so boxes are in another order than the rows.
+  const boxOf = new Map(boxes.map((box) => [box.value, box]));
+  const more = document.querySelector("details.more");
+
+  for (const { optimizer, look } of data.rows) {
+    cbo.charts.paint(boxOf.get(optimizer).parentElement.querySelector(".swatch"), look);
+  }
 
   function shown() {
-    return data.rows.filter((_, i) => boxes[i].checked);
+    return data.rows.filter(({ optimizer }) => boxOf.get(optimizer).checked);
   }
 
   function points(row, values, errors) {
@@ -117,6 +121,7 @@
     const wanted = query.getAll("show");
     for (const box of boxes) {
       box.checked = wanted.length ? wanted.includes(box.value) : box.defaultChecked;
+      if (box.checked && more?.contains(box)) more.open = true;
     }
     draw();
   }

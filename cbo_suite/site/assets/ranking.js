@@ -146,10 +146,14 @@
   // Without this script all variants are shown.
   function showRows() {
     for (const row of document.querySelectorAll(".ranking tbody tr")) {
-      row.hidden = !passes(row) || (isVariant(row) && !isOpen(row.dataset.under));
+      row.hidden = !passes(row) || (isVariant(row) && !isOpen(row.dataset.method));
     }
     for (const button of folds) {
-      button.setAttribute("aria-expanded", String(isOpen(button.closest("tr").dataset.name)));
+      button.setAttribute("aria-expanded", String(isOpen(button.dataset.method)));
+    }
+    // A table of nothing but folded variants has nothing to show.
+    for (const { table, rows } of standings) {
+      table.parentElement.hidden = rows.every((row) => row.hidden && isVariant(row));
     }
   }
 
@@ -242,7 +246,7 @@
     if (verified) verified.checked = query.get("verified") === "yes";
     if (variants) variants.checked = query.get("variants") === "all";
     unfolded.clear();
-    const methods = new Set(folds.map((button) => button.closest("tr").dataset.name));
+    const methods = new Set(folds.map((button) => button.dataset.method));
     for (const name of query.getAll("variants")) if (methods.has(name)) unfolded.add(name);
     for (const { id } of data.tracks) {
       const wanted = query.getAll(id);
@@ -259,13 +263,14 @@
     update();
     cbo.say(variants.checked ? "Variants are shown." : "Variants are hidden.");
   });
+  for (const line of document.querySelectorAll(".folds")) line.hidden = false;
   for (const button of folds) {
     button.hidden = false;
     button.addEventListener("click", () => {
-      const { name } = button.closest("tr").dataset;
+      const name = button.dataset.method;
       const open = !isOpen(name);
       // One that is folded while all are open leaves the others open.
-      if (variants?.checked) for (const other of folds) unfolded.add(other.closest("tr").dataset.name);
+      if (variants?.checked) for (const other of folds) unfolded.add(other.dataset.method);
       if (variants) variants.checked = false;
       if (open) unfolded.add(name);
       else unfolded.delete(name);

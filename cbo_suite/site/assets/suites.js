@@ -1,6 +1,9 @@
 "use strict";
 // The charts of the suites: the share of all targets reached, over evaluations per variable.
-const swatches = [...document.querySelectorAll("th .swatch")];
+const swatches = [...document.querySelectorAll(".keys .swatch")];
+// Ticks of a logarithmic axis that a reader can interpolate.
+const TICKS = [-2, -1, 0, 1, 2, 3].flatMap((exponent) =>
+  [1, 2, 5].map((factor) => Number(`${factor}e${exponent}`)));
 cbo.data.forEach((suite, place) => {
   const rows = suite.rows;
   const names = rows.map((row) => row.optimizer);
@@ -16,6 +19,16 @@ cbo.data.forEach((suite, place) => {
     scale: { domain: [0, 1] },
     axis: { format: ".0%" },
     height: 300,
-    across: { title: "evaluations / dimension", scale: { type: "log", nice: false } },
+    across: {
+      title: "evaluations per variable",
+      scale: { type: "log", nice: false },
+      axis: {
+        grid: false,
+        format: "~g",
+        // Fewer would leave some of them without a number.
+        tickCount: TICKS.length,
+        values: TICKS.filter((t) => t >= suite.evaluations[0] && t <= suite.evaluations.at(-1)),
+      },
+    },
   }));
 });
