@@ -7,6 +7,7 @@ number of its documentation is reached.
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import warnings
@@ -270,6 +271,17 @@ def test_nomad_solves_the_example_of_its_user_guide() -> None:
     space = Space([-6.0] * 5, [5.0, 6.0, 7.0, 6.0, 6.0], 2)
     points = advance(Nomad(space, budget=301, seed=0), basic, np.zeros((1, 5)), 300)
     assert least(basic, points) == pytest.approx(-4.0, abs=0.05)
+
+
+def test_the_seconds_of_nomads_processes_are_on_record() -> None:
+    """Those of every start, the last one included, which are ended by then."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = cbo.run("toy-2d-v1", "nomad", budget=450, n_init=10, seed=0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert run.inspections[-1]["restarts"] > 0
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert run.seconds_processor is not None
+    assert 0.05 < 0.8 * spent < run.seconds_processor
 
 
 def test_bayesqp_gives_the_points_of_its_own_loop() -> None:
