@@ -29,6 +29,8 @@ SUCCESSES, FAILURES = 2, 3
 # of them than 30 variables have: their number times that of the data is what an ask takes.
 INSPECTORS, MOST_INSPECTORS = 1000, 30_000
 BEST_SHARE = 0.1
+# So many span a region; where fewer lie in the cube, those outside are moved into it.
+FEWEST_INSPECTORS = 4
 # Elements of one model's cross-covariance that are handled at once.
 BLOCK_ELEMENTS = 1 << 22
 # The stream of random numbers of an ask, as in SCBO.
@@ -132,7 +134,9 @@ class FuRBO(SCBO):
         centre = archive.x[self._region.centre(archive.objective, self._violation())]
         generator = self._generator(_ASK_STREAM, self._asks)
         inspectors = ball_points(self._num_inspectors, centre, self._region.trust.length, generator)
-        best = best_inspectors(posterior_means(model, self._surrogate.tensor(inspectors)))
+        means = posterior_means(model, self._surrogate.tensor(inspectors))
+        # A share of those drawn, as in the publication, also where some were dropped.
+        best = best_inspectors(means, max(1, int(BEST_SHARE * self._num_inspectors)))
         lower, upper = inspectors[best].min(axis=0), inspectors[best].max(axis=0)
         lower, upper = self._ground.widen(centre, lower, upper)
         count = max(self._num_candidates, n)
@@ -153,12 +157,17 @@ class FuRBO(SCBO):
 
 
 def ball_points(count: int, centre: Array, radius: float, generator: np.random.Generator) -> Array:
-    """Points `(count, d)`, uniform in a ball round `centre` `(d,)`, moved into the unit cube."""
+    """Points of the unit cube in a ball round `centre` `(d,)`, shape `(k, d)`, k at most `count`.
+
+    Their directions are uniform, and so are their distances: they are densest near the centre. Of
+    `count` points those outside the cube are dropped, unless hardly one would be left: then all of
+    them are moved to its nearest point.
+    """
     directions = generator.standard_normal((count, centre.size))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    distances = radius * generator.random((count, 1)) ** (1.0 / centre.size)
-    points: Array = np.clip(centre + distances * directions, 0.0, 1.0)
-    return points
+    points: Array = centre + radius * generator.random((count, 1)) * directions
+    inside = np.all((points >= 0.0) & (points <= 1.0), axis=1)
+    return points[inside] if inside.sum() >= FEWEST_INSPECTORS else np.clip(points, 0.0, 1.0)
 
 
 def posterior_means(model: Model, points: Tensor) -> Array:
@@ -181,8 +190,8 @@ def posterior_means(model: Model, points: Tensor) -> Array:
     return values
 
 
-def best_inspectors(means: Array) -> NDArray[np.intp]:
-    """Indices of the best tenth of p inspectors by their means `(1 + m, p)`, best first.
+def best_inspectors(means: Array, most: int) -> NDArray[np.intp]:
+    """Indices of the best of p inspectors by their means `(1 + m, p)`, `most` or all, best first.
 
     Those that satisfy all constraints come first, by their objective; the others follow by their
     largest violation, each constraint measured by its largest magnitude among the inspectors.
@@ -192,4 +201,4 @@ def best_inspectors(means: Array) -> NDArray[np.intp]:
     scaled = limits / np.where(largest > 0.0, largest, 1.0)
     violation = np.maximum(scaled, 0.0).max(axis=0, initial=0.0)
     order = np.lexsort((objective, violation))
-    return np.asarray(order[: max(1, int(BEST_SHARE * objective.size))])
+    return np.asarray(order[:most])
