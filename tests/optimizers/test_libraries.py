@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from cbo_suite.optimizers.egobox import Egobox
 from cbo_suite.optimizers.isres import Isres
 from cbo_suite.optimizers.nomad import Nomad
 from cbo_suite.optimizers.optuna_samplers import OptunaGP, OptunaTPE
-from cbo_suite.optimizers.shared import library
 from cbo_suite.protocols import Array
 from cbo_suite.registry import make_optimizer
 
@@ -355,9 +355,9 @@ def test_the_version_of_the_library_is_on_record(id_: str) -> None:
 def test_another_version_than_tested_is_named(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The warning has both versions, whichever optimizer is made."""
     _, distribution, _ = LIBRARIES[id_]
-    found = library.version
     monkeypatch.setattr(
-        library, "version", lambda name: "99.1" if name == distribution else found(name)
+        "cbo_suite.optimizers.shared.library.version",
+        lambda name: "99.1" if name == distribution else version(name),
     )
     words = rf"{id_} is tested with {distribution} \d[\d.]+, installed is 99\.1"
     with pytest.warns(RuntimeWarning, match=words):
