@@ -135,7 +135,7 @@ class FuRBO(SCBO):
         generator = self._generator(_ASK_STREAM, self._asks)
         inspectors = ball_points(self._num_inspectors, centre, self._region.trust.length, generator)
         means = posterior_means(model, self._surrogate.tensor(inspectors))
-        # A share of those drawn, as in the publication, also where some were dropped.
+        # A share of those drawn, as the authors take it, also where some were dropped.
         best = best_inspectors(means, max(1, int(BEST_SHARE * self._num_inspectors)))
         lower, upper = inspectors[best].min(axis=0), inspectors[best].max(axis=0)
         lower, upper = self._ground.widen(centre, lower, upper)

@@ -107,7 +107,7 @@ OWN_LOOPS: dict[tuple[str, str], str] = {
     (
         "bayesqp",
         "pressure-vessel-4d-v1",
-    ): "the library's own loop, from the best point of the design "
+    ): "the library's own loop, repaired, in the problem's units, from the best of the design "
     "of seed 0, ended by itself after 6 evaluations, at 65,091, 65,599 and 67,218 with three "
     "seeds, the last time by an error; ours, which starts it again, at 29,692",
 }
