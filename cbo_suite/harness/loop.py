@@ -334,6 +334,7 @@ class Loop:
     def timed_call(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""
         start, processor_start = time.perf_counter(), time.process_time()
+        elsewhere_start = self.seconds_elsewhere()
         try:
             with self.threads.limited():
                 return call()
@@ -345,6 +346,14 @@ class Loop:
         finally:
             self.seconds_optimizer += time.perf_counter() - start
             self.seconds_processor += time.process_time() - processor_start
+            # A number that falls, or is none, adds nothing.
+            self.seconds_processor += max(0.0, self.seconds_elsewhere() - elsewhere_start)
+
+    def seconds_elsewhere(self) -> float:
+        """Processor time so far of processes that the optimizer says are its own."""
+        # While the first one is made there is none.
+        optimizer = getattr(self, "optimizer", None)
+        return float(getattr(optimizer, "seconds_elsewhere", 0.0))
 
     def finish(self, end: End) -> Run:
         """Write how the run ended and gather what it gave."""

@@ -115,7 +115,8 @@ class Batch(
         seconds_optimizer: Time spent in ask and tell since the last line.
         seconds_evaluation: Time spent in the problem for this batch.
         seconds_processor: Time of this process's processors in ask and tell since the last line,
-            that of all threads together; None where it was not measured.
+            that of all threads together, and of processes that the optimizer says are its own;
+            None where it was not measured.
         messages: For points that failed, their position in the batch and what happened.
         pending: What was being evaluated meanwhile.
         inspection: What the optimizer says of itself, None if it says nothing.

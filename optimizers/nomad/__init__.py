@@ -65,9 +65,10 @@ class Nomad(CallbackOptimizer):
                 # To the unit cube and back is a rounding away: still the same point.
                 self._memory.setdefault(key_of(back), self._memory[key_of(told)])
 
-    def inspect(self) -> dict[str, Any]:
-        """Return the number of restarts, and the processor time of NOMAD's own processes."""
-        return {**super().inspect(), "seconds_nomad": sum(self._seconds.values())}
+    @property
+    def seconds_elsewhere(self) -> float:
+        """Processor time of NOMAD's own processes so far, for the harness to count."""
+        return sum(self._seconds.values())
 
     def _solver(self, start: Array) -> Solve:
         """Return the solver from this start `(d,)` of the unit cube, and from the design."""
@@ -110,12 +111,14 @@ def _solve(
                 raise OptimizerFailed("NOMAD's process has no pipes")
             answers.write(json.dumps(task).encode() + b"\n")
             answers.flush()
-            while data := questions.read(8 * (size + 1)):
-                *x, seconds[number] = struct.unpack(f"<{size + 1}d", data)
+            while len(data := questions.read(8 * (1 + size))) == 8 * (1 + size):
+                seconds[number], *x = struct.unpack(f"<{1 + size}d", data)
                 objective, constraints = evaluate(np.array(x))
                 values = np.clip([objective, *constraints], -LARGEST, LARGEST)
                 answers.write(struct.pack(f"<{values.size}d", *values))
                 answers.flush()
+            if len(data) == 8:
+                (seconds[number],) = struct.unpack("<d", data)
             status = process.wait()
             if status != 0:
                 raise OptimizerFailed(f"NOMAD's process ended with status {status}")

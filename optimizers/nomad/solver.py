@@ -2,8 +2,8 @@
 
 NOMAD keeps its cache, its random numbers and the state of its evaluations in variables of the
 process, so that a process has room for one solver. It speaks over pipes: a line of JSON comes in
-first, then every point goes out as d + 1 doubles (the last is the processor time so far) and its
-values come in as 1 + m doubles.
+first, then every point goes out as 1 + d doubles (the first is the processor time so far) and its
+values come in as 1 + m doubles. At the end the processor time goes out alone.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ def main() -> None:
     task = json.loads(sys.stdin.buffer.readline())
     dim, limits = task["dim"], task["num_constraints"]
 
+    def send(x: list[float]) -> None:
+        pipe.write(struct.pack(f"<{1 + len(x)}d", time.process_time(), *x))
+        pipe.flush()
+
     def evaluate(point: Any) -> int:
         x = [point.get_coord(i) for i in range(dim)]
-        pipe.write(struct.pack(f"<{dim + 1}d", *x, time.process_time()))
-        pipe.flush()
+        send(x)
         values = struct.unpack(f"<{1 + limits}d", read(sys.stdin.buffer, 8 * (1 + limits)))
         point.setBBO(" ".join(map(repr, values)).encode())
         return 1
@@ -53,6 +56,7 @@ def main() -> None:
             "X0 starts.txt",
         ],
     )
+    send([])
 
 
 def read(stream: BinaryIO, count: int) -> bytes:

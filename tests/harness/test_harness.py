@@ -269,6 +269,25 @@ def test_processor_time_is_that_of_all_threads_and_not_of_sleep(tmp_path: Path) 
     assert again.seconds_processor == run.seconds_processor
 
 
+def test_processor_time_of_an_optimizers_own_processes_counts() -> None:
+    """What it says of them is added, call by call; a number that falls adds nothing."""
+
+    class Remote(Hill):
+        """Lets others work for ten seconds an ask, and forgets it at the third one."""
+
+        asks = 0
+        seconds_elsewhere = 1.0
+
+        def ask(self, n: int = 1) -> Array:
+            self.asks += 1
+            self.seconds_elsewhere = 0.0 if self.asks == 3 else self.seconds_elsewhere + 10.0
+            return super().ask(n)
+
+    run = cbo.run(Disc(), Remote, budget=6, n_init=2)
+    assert run.seconds_processor == pytest.approx(30.0, abs=1.0)
+    assert run.seconds_optimizer < 1.0
+
+
 def test_a_recommendation_is_kept() -> None:
     """What the optimizer recommends at the end is in the run."""
 

@@ -7,10 +7,12 @@ number of its documentation is reached.
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,6 @@ from cbo_suite.optimizers.egobox import Egobox
 from cbo_suite.optimizers.isres import Isres
 from cbo_suite.optimizers.nomad import Nomad
 from cbo_suite.optimizers.optuna_samplers import OptunaGP, OptunaTPE
-from cbo_suite.optimizers.shared.library import Library
 from cbo_suite.protocols import Array
 from cbo_suite.registry import make_optimizer
 
@@ -251,10 +252,8 @@ print(json.dumps(points))
 """
     task = json.dumps({"starts": SQUARE.to_unit(design[order]).tolist(), "seed": int(seed)})
     command = [sys.executable, "-c", code, task]
-    answer = subprocess.run(
-        command, check=True, capture_output=True, text=True, cwd=tmp_path
-    ).stdout
-    theirs = SQUARE.from_unit(np.array(json.loads(answer.splitlines()[-1])))
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
+    theirs = SQUARE.from_unit(np.array(json.loads(done.stdout.splitlines()[-1])))
     assert np.array_equal(ours, theirs[5:])
     other = Nomad(SQUARE, budget=45, seed=7)
     assert not np.array_equal(ours, advance(other, corner, design, 40)[5:])
@@ -270,6 +269,17 @@ def test_nomad_solves_the_example_of_its_user_guide() -> None:
     space = Space([-6.0] * 5, [5.0, 6.0, 7.0, 6.0, 6.0], 2)
     points = advance(Nomad(space, budget=301, seed=0), basic, np.zeros((1, 5)), 300)
     assert least(basic, points) == pytest.approx(-4.0, abs=0.05)
+
+
+def test_the_seconds_of_nomads_processes_are_on_record() -> None:
+    """Those of every start, the last one included, which are ended by then."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = cbo.run("toy-2d-v1", "nomad", budget=450, n_init=10, seed=0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (run.inspections[-1] or {})["restarts"] > 0
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert run.seconds_processor is not None
+    assert 0.05 < 0.8 * spent < run.seconds_processor
 
 
 def test_bayesqp_gives_the_points_of_its_own_loop() -> None:
@@ -325,18 +335,33 @@ def test_a_missing_library_is_answered_with_the_pip_line(
     )
 
 
+@pytest.mark.parametrize(("id_", "extra"), [("optuna-gp", "optuna"), ("bayesqp", "bayesqp")])
+def test_so_is_a_missing_pytorch(id_: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna can be there without it, and then has no Gaussian processes."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    line = rf'{id_} needs torch, which is not installed: pip install "cbo-suite\[{extra}\]"'
+    with pytest.raises(MissingExtra, match=line):
+        make_optimizer(id_, SQUARE, budget=10)
+
+
 @pytest.mark.parametrize("id_", list(LIBRARIES))
 def test_the_version_of_the_library_is_on_record(id_: str) -> None:
     """It stands among the versions of a run, under the name that installs it."""
-    optimizer = make_optimizer(id_, SQUARE, budget=10)
+    versions = describe_versions(type(make_optimizer(id_, SQUARE, budget=10)))
+    assert versions[LIBRARIES[id_][1]][0].isdigit()
+
+
+@pytest.mark.parametrize("id_", list(LIBRARIES))
+def test_another_version_than_tested_is_named(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning has both versions, whichever optimizer is made."""
     _, distribution, _ = LIBRARIES[id_]
-    assert describe_versions(type(optimizer))[distribution][0].isdigit()
-
-
-def test_another_version_than_tested_is_named() -> None:
-    """The warning has both versions."""
-    with pytest.warns(RuntimeWarning, match=r"egobox is tested with egobox 0\.1, installed is \d"):
-        Library("egobox", "egobox", "0.1", "egobox").load("egobox")
+    monkeypatch.setattr(
+        "cbo_suite.optimizers.shared.library.version",
+        lambda name: "99.1" if name == distribution else version(name),
+    )
+    words = rf"{id_} is tested with {distribution} \d[\d.]+, installed is 99\.1"
+    with pytest.warns(RuntimeWarning, match=words):
+        make_optimizer(id_, SQUARE, budget=10)
 
 
 def test_impossible_options_are_refused() -> None:
