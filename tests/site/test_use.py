@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +15,14 @@ from playwright.sync_api import Page
 from cbo_suite.leaderboard import iterate_folder
 from cbo_suite.leaderboard.looks import PAPER_METHODS
 from cbo_suite.leaderboard.number_format import whole_share
-from cbo_suite.scoring.board import Board, RankingRow
+from cbo_suite.registry import list_optimizers
+from cbo_suite.scoring.board import Board, ProblemBoard, RankingRow
 from cbo_suite.scoring.overall import make_board
 from cbo_suite.scoring.references import load_references
 from cbo_suite.scoring.tracks import TRACKS, Track
+from cbo_suite.site import build, write
 from cbo_suite.site.texts import Library
+from tests.make_records import make
 from tests.site.browsing import ROOT, Visit, first_table
 
 pytestmark = pytest.mark.slow
@@ -40,6 +46,12 @@ def names(page: Page) -> list[str]:
 def methods(board: Board) -> list[RankingRow]:
     """Return the rows that the table shows at first: the variants are folded away."""
     return [row for row in first_table(board.tracks[0]) if not row.variant]
+
+
+def of_tracks(board: Board) -> list[ProblemBoard]:
+    """Return the problems that the front page is about; others have pages and no ranking."""
+    ranked = {problem for track in board.tracks for family in track.families for problem in family}
+    return [problem for problem in board.problems if problem.problem in ranked]
 
 
 def drawings(page: Page, chart: str) -> int:
@@ -74,8 +86,28 @@ def test_ranking_sorts_by_mouse_and_keyboard(visit: Visit, board: Board) -> None
     assert names(page) == sorted(row.optimizer for row in rows)
 
 
-def test_variants_stand_folded_under_their_method(visit: Visit, board: Board) -> None:
+@pytest.fixture(scope="module")
+def folded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
+    """Invent a board whose methods are ranked together with their variants, and its site."""
+    references, random = load_references(), np.random.default_rng(0)
+    records = []
+    for problem in TRACKS[0].problems:
+        best, level = references[problem].best, references[problem].level
+        for name, seed in product(("scbo", "scbo-ei", "scbo-global", "cma-es", "cei"), range(10)):
+            last = best + (level - best) * 10 ** random.uniform(-3, 0)
+            records.append(make([level, last], problem=problem, optimizer=name, seed=seed))
+    of = {row.id: row.method for row in list_optimizers()}
+    board, folder = make_board(records, references, methods=of), tmp_path_factory.mktemp("folded")
+    write(build(board), folder)
+    return board, folder
+
+
+def test_variants_stand_folded_under_their_method(
+    visit_to: Callable[[Path], Visit], folded: tuple[Board, Path]
+) -> None:
     """By mouse and keyboard, one method or all; sorting leaves them there, and links keep them."""
+    board, folder = folded
+    visit = visit_to(folder)
     page = visit.open("index.html")
     rows = first_table(board.tracks[0])
     sizes = Counter(row.method for row in rows)
@@ -101,9 +133,9 @@ def test_variants_stand_folded_under_their_method(visit: Visit, board: Board) ->
     assert len(names(page)) == len(methods(board))
     page = visit.open(f"index.html#variants={method}")
     assert len(names(page)) == len(methods(board)) + len(own) - 1
-    page = visit.open("optimizer/cma-es.html")
-    page.get_by_role("link", name="cma-es-al").click()
-    assert "A variant of cma-es" in page.inner_text("main")
+    page = visit.open("optimizer/scbo.html")
+    page.get_by_role("link", name="scbo-ei").click()
+    assert "A variant of scbo" in page.inner_text("main")
 
 
 def test_filters_of_optimizers_stand_in_the_address(visit: Visit, board: Board) -> None:
@@ -158,8 +190,9 @@ def test_chart_of_a_track_has_the_score_as_its_area(visit: Visit, board: Board) 
 
 def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board: Board) -> None:
     """The numbers under a filter are those of a board of these problems alone."""
-    chosen = [p.problem for p in board.problems if p.dim is not None and p.dim <= 5]
-    assert 1 < len(chosen) < len(board.problems)
+    every = of_tracks(board)
+    chosen = [p.problem for p in every if p.dim is not None and p.dim <= 5]
+    assert 1 < len(chosen) < len(every)
     records = list(iterate_folder(ROOT / "leaderboard" / "runs"))
     track = Track("chosen-v1", "", tuple((problem,) for problem in chosen))
     expected = make_board(records, load_references(), tracks=[track]).tracks[0]
@@ -183,7 +216,7 @@ def test_filters_compute_the_ranking_of_the_chosen_problems(visit: Visit, board:
         assert row.anytime_interval is not None
         ends = [float(end) for end in re.findall(r"[\d.]+", text)]
         assert ends == pytest.approx(row.anytime_interval, abs=0.0501)
-    assert f"{len(chosen)} of {len(board.problems)} problems" in page.inner_text("#status")
+    assert f"{len(chosen)} of {len(every)} problems" in page.inner_text("#status")
     page.get_by_label("Problem family").select_option("speed-reducer")
     assert page.locator("#none").is_visible()
     page.get_by_role("button", name="Show all").click()
@@ -200,8 +233,9 @@ def test_filter_by_family_and_batch(visit: Visit, board: Board) -> None:
     assert column(page, "anytime") == pytest.approx([scores[name] for name in names(page)])
     page.get_by_label("Problem family").select_option("")
     page.get_by_label("Batch size").select_option("1")
-    single = [problem for problem in board.problems if problem.batch_size == 1]
-    assert f"{len(single)} of {len(board.problems)}" in page.inner_text("#status")
+    every = of_tracks(board)
+    single = [problem for problem in every if problem.batch_size == 1]
+    assert f"{len(single)} of {len(every)}" in page.inner_text("#status")
 
 
 def test_problem_page_switches_views_and_axes(visit: Visit) -> None:
@@ -237,13 +271,13 @@ def test_problem_page_switches_views_and_axes(visit: Visit) -> None:
 def test_optimizer_page_tells_where_it_comes_from(visit: Visit, board: Board) -> None:
     """Its course on every problem, install, identity, versions, replayed share, and BibTeX."""
     page = visit.open("optimizer/cma-es.html")
-    assert page.locator(".multiples .chart svg").count() == len(board.problems)
+    rows = {p.problem: row for p in board.problems for row in p.rows if row.optimizer == "cma-es"}
+    assert page.locator(".multiples .chart svg").count() == len(rows)
     assert page.locator("#course-0 .mark-line path").count() == 2
     assert page.locator(".multiples .note").first.inner_text().startswith("thin: ")
     text = page.inner_text("main")
     for said in ('pip install "cbo-suite[cma]"', "@software{cbo_suite,", "@misc{hansen2016cma,"):
         assert said in text
-    rows = {p.problem: row for p in board.problems for row in p.rows if row.optimizer == "cma-es"}
     shown = page.locator("table.sortable tbody tr td:last-child").all_inner_texts()
     shares = [whole_share(rows[name].replayed) if rows[name].verified else "no" for name in rows]
     assert shown == [share for _, share in sorted(zip(rows, shares, strict=True))]
