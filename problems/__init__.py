@@ -120,7 +120,7 @@ PROBLEMS: dict[str, ProblemEntry] = {
         RunProtocol(1000, 50, 50),
         extra="lunar",
         options={"terrains": 10},
-        seconds=0.06,
+        seconds=0.04,
     ),
     "lunar-lander-m30-v1": ProblemEntry(
         "cbo_suite.problems.lunar_lander:LunarLander",
@@ -130,7 +130,7 @@ PROBLEMS: dict[str, ProblemEntry] = {
         RunProtocol(1000, 50, 50),
         extra="lunar",
         options={"terrains": 30},
-        seconds=0.18,
+        seconds=0.12,
     ),
     "lunar-lander-m50-v1": ProblemEntry(
         "cbo_suite.problems.lunar_lander:LunarLander",
@@ -140,7 +140,7 @@ PROBLEMS: dict[str, ProblemEntry] = {
         RunProtocol(1000, 50, 50),
         extra="lunar",
         options={"terrains": 50},
-        seconds=0.3,
+        seconds=0.2,
     ),
     "rover-60d-v1": ProblemEntry(
         "cbo_suite.problems.rover:Rover",
