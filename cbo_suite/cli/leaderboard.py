@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from cbo_suite.cli.references import REFERENCE_FILES, gather_references
+
 if TYPE_CHECKING:
     from cbo_suite.scoring.board import Board
     from cbo_suite.site.catalogue import Listed
@@ -23,13 +25,6 @@ _DOCS = click.option(
     default=Path("docs"),
     show_default=True,
     help="Folder with problems/*.md and optimizers/*.md, which the site quotes where they exist.",
-)
-_REFERENCES = click.option(
-    "--references",
-    "reference_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of `cbo references` for problems that are neither the suite's nor installed.",
 )
 _VARIANTS = click.option("--variants", is_flag=True, help="Print the variants of the methods too.")
 
@@ -70,7 +65,7 @@ def leaderboard() -> None:
     show_default=True,
     help="Folder of `cbo paper build`; the site has a page on the paper if it is there.",
 )
-@_REFERENCES
+@REFERENCE_FILES
 @click.option(
     "--records-at",
     default="",
@@ -94,7 +89,6 @@ def build(
     from cbo_suite import site
     from cbo_suite.cli.best_found import find_bests
     from cbo_suite.cli.record_links import record_addresses
-    from cbo_suite.cli.references import gather_references
     from cbo_suite.files import write_whole
     from cbo_suite.leaderboard import build_board, differences, refuse_foreign, tables
     from cbo_suite.registry import list_optimizers
@@ -159,7 +153,7 @@ def build(
     help="Folder for the site.",
 )
 @_DOCS
-@_REFERENCES
+@REFERENCE_FILES
 @_VARIANTS
 def compare(
     mine: Path,
@@ -177,7 +171,6 @@ def compare(
     from cbo_suite import site
     from cbo_suite.cli.best_found import find_bests
     from cbo_suite.cli.record_links import record_addresses
-    from cbo_suite.cli.references import gather_references
     from cbo_suite.cli.tables import print_table
     from cbo_suite.leaderboard import OWN_MARK, compare_board
     from cbo_suite.leaderboard import markdown_page as page

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cbo_suite.cli.parameters import NAMES
+from cbo_suite.cli.references import REFERENCE_FILES, gather_references
 
 if TYPE_CHECKING:
     from cbo_suite.plots import Score
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     help="One panel over all problems, as COCO draws it: the share of all targets reached.",
 )
 @click.option("--log", is_flag=True, help="Logarithmic: the distance to the best known value.")
+@REFERENCE_FILES
 def plot(
     sources: tuple[Path, ...],
     out: tuple[Path, ...],
@@ -57,13 +59,13 @@ def plot(
     suite: str | None,
     ecdf: bool,
     log: bool,
+    reference_files: tuple[Path, ...],
 ) -> None:
     """Draw how runs converge: mean and one standard error, a panel per problem.
 
     RECORDS are files of records, or folders with <problem>/<optimizer>.jsonl, such as
     leaderboard/runs, the folder of a campaign, or that of a problem in either.
     """
-    from cbo_suite.cli.references import gather_references
     from cbo_suite.plots import draw, draw_aggregate, make_panels, save
     from cbo_suite.scoring.aggregate import aggregate, courses_of_records
     from cbo_suite.tasks import get_suite
@@ -78,7 +80,7 @@ def plot(
     for name in highlight or []:
         if name not in known:
             raise click.ClickException(f"there are no records of {name} among these")
-    references = gather_references({record.task.problem for record in records}, [])
+    references = gather_references({record.task.problem for record in records}, reference_files)
     if ecdf:
         together = aggregate(courses_of_records(records, references))
         _report(together, {record.task.problem for record in records})
@@ -98,7 +100,10 @@ def _report(together: Aggregate, problems: set[str]) -> None:
     """
     unscored = sorted(problems.difference(together.problems))
     if unscored:
-        click.echo(f"without reference values, so left out: {', '.join(unscored)}")
+        click.echo(
+            f"without reference values, so left out: {', '.join(unscored)}; `cbo references` makes "
+            "a file of them for --references"
+        )
     if together.partial:
         click.echo(f"not run on all problems, so left out: {', '.join(together.partial)}")
     if not together.reached:

@@ -11,6 +11,15 @@ import click
 if TYPE_CHECKING:
     from cbo_suite.scoring import Reference
 
+# An option of the commands that score.
+REFERENCE_FILES = click.option(
+    "--references",
+    "reference_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of `cbo references` for problems that are neither the suite's nor installed.",
+)
+
 
 @click.command()
 @click.argument("problem")

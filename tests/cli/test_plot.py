@@ -15,9 +15,10 @@ from click.testing import CliRunner
 
 from cbo_suite.cli import main
 from cbo_suite.errors import MissingExtra, RecordError
+from cbo_suite.journal import read_journal
 from cbo_suite.leaderboard import read_folder
 from cbo_suite.plots import draw, make_panels, save
-from cbo_suite.records import Record, write_records
+from cbo_suite.records import Record, make_record, write_records
 from cbo_suite.scoring.references import load_references
 from tests.make_records import make
 
@@ -279,6 +280,36 @@ def test_a_suite_is_drawn_in_one_panel(tmp_path: Path) -> None:
         main, ["plot", str(RUNS), "--suite", "bbob-constrained", "--out", "x.png"]
     )
     assert "there are no records on problems of bbob-constrained" in wrong.output
+
+
+def test_a_family_is_drawn_with_reference_values_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions of COCO, run for real, by the file that `cbo references` writes."""
+    pytest.importorskip("cocoex")
+    monkeypatch.chdir(tmp_path)
+
+    def cbo(*words: str) -> str:
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    problems = [f"bbob-constrained-f{k}-10d-i1-v1" for k in (1, 2)]
+    for problem in problems:
+        cbo("references", problem, "--out", "values.json", "--samples", "512", "--starts", "2")
+        cbo("run", problem, "cobyla", "--journal", f"{problem}.jsonl")
+        contents = read_journal(tmp_path / f"{problem}.jsonl")
+        assert contents is not None
+        write_records(tmp_path / "runs" / problem / "cobyla.jsonl", [make_record(contents)])
+    command = ("plot", "runs", "--suite", "bbob-constrained", "--ecdf", "--out", "figure.png")
+    missing = CliRunner().invoke(main, command)
+    assert "`cbo references` makes a file of them for --references" in missing.output
+    assert missing.exit_code == 1
+    drawn = cbo(*command, "--references", "values.json")
+    share = re.search(r"^cobyla: (\d+\.\d) % of the targets$", drawn, re.MULTILINE)
+    assert share is not None
+    assert float(share[1]) > 10
+    assert (tmp_path / "figure.png").read_bytes().startswith(PNG)
 
 
 def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
