@@ -22,7 +22,7 @@ AUTO = "auto"
 NOISY = "noisy"
 # The longest runs of any problem of the suite: beyond, models of all results take too long.
 LONGEST = 5000
-# Up to here a model of all results is quick, and SLACK and PESC take no more variables.
+# Up to here a model of all results is quick, and the board has problems with one point at a time.
 SMALL_DIM, SMALL_BUDGET = 15, 500
 
 # The extra with the models, and the library that each extra is there for.
@@ -129,7 +129,7 @@ RULE: tuple[Branch, ...] = (
     Branch(
         f"one point at a time, at most {SMALL_DIM} variables and {SMALL_BUDGET} evaluations",
         _is_small,
-        ("slack",),
+        ("cei",),
         "it has the best mean score on such problems",
     ),
     Branch(

@@ -47,7 +47,7 @@ BRANCHES: list[tuple[Situation, str]] = [
     (Situation(5, 5, 100, 1, models=False), "cobyla"),
     (Situation(5, 5, 100, 4, models=False), "cma-es-al"),
     (Situation(5, 5, 100, 1, noisy=True), "scbo"),
-    (Situation(5, 5, 100, 1), "slack"),
+    (Situation(5, 5, 100, 1), "cei"),
     (Situation(5, 5, 100, 4), "scbo"),
 ]
 
@@ -84,15 +84,15 @@ def test_every_line_of_the_rule(
 @pytest.mark.parametrize(
     ("change", "optimizer"),
     [
-        ({"dim": 15, "budget": 500}, "slack"),
+        ({"dim": 15, "budget": 500}, "cei"),
         ({"dim": 16}, "scbo"),
         ({"budget": 501}, "scbo"),
         ({"batch_size": 2}, "scbo"),
         ({"workers": 2}, "scbo"),
-        ({"workers": 1, "batch_size": 8}, "slack"),
-        ({"num_constraints": 0}, "slack"),
-        ({"num_constraints": 68}, "slack"),
-        ({"options": {"noisy": False}}, "slack"),
+        ({"workers": 1, "batch_size": 8}, "cei"),
+        ({"num_constraints": 0}, "cei"),
+        ({"num_constraints": 68}, "cei"),
+        ({"options": {"noisy": False}}, "cei"),
         ({"budget": 5000}, "scbo"),
         ({"budget": 5001}, "cobyla"),
         ({"budget": 5001, "batch_size": 2}, "cma-es-al"),

@@ -123,7 +123,7 @@ class Region(NamedTuple):
 
 SMALL = Region(
     "one point at a time, few variables",
-    ("slack", "cei", "pesc", "scbo", "cobyla"),
+    ("cei", "slack", "scbo", "cobyla"),
     Situation(5, 5, 100, 1),
 )
 LARGE = Region(
@@ -146,6 +146,7 @@ BATCHES = Region(
 REGIONS = {"small": SMALL, "large": LARGE, "one-by-one": ONE_BY_ONE, "batches": BATCHES}
 # What would come of other candidates, and of the lines that no track judges.
 VARIATIONS = {
+    "few variables, `pesc` too": SMALL._replace(candidates=(*SMALL.candidates, "pesc")),
     "few variables, `cobyqa` too": SMALL._replace(candidates=(*SMALL.candidates, "cobyqa")),
     "few variables, `cmes-ibo` too": SMALL._replace(candidates=(*SMALL.candidates, "cmes-ibo")),
     ONE_BY_ONE.title: ONE_BY_ONE,

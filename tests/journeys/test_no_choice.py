@@ -53,15 +53,15 @@ def test_with_everything_installed(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra scbo")
     taken, log = run_script(tmp_path)
     assert {call: optimizer for call, (optimizer, _) in taken.items()} == {
-        "one by one": "slack",
-        "going on": "slack",
+        "one by one": "cei",
+        "going on": "cei",
         "four at once": "scbo",
         "noisy": "scbo",
         "many": "cobyla",
         "by name": "cobyqa",
-        "served": "slack",
+        "served": "cei",
     }
-    assert taken["going on"][1] == "slack, with which the journal was begun"
+    assert taken["going on"][1] == "cei, with which the journal was begun"
     assert taken["by name"][1] == "named"
     for call, (_, reason) in taken.items():
         assert (f"LOG cbo_suite.choice auto took {reason}\n" in log) == (call != "by name")

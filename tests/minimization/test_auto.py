@@ -31,13 +31,13 @@ def test_the_result_says_what_was_taken_and_why() -> None:
     """It is the run that this optimizer makes when it is named."""
     pytest.importorskip("torch", reason="needs the extra scbo")
     result = minimize()
-    assert result.optimizer == result.run.task.optimizer == "slack"
+    assert result.optimizer == result.run.task.optimizer == "cei"
     assert result.choice.startswith(
-        "slack for 2 variables, 1 constraint, 12 evaluations, one at a time: "
+        "cei for 2 variables, 1 constraint, 12 evaluations, one at a time: "
     )
-    named = minimize(optimizer="slack")
+    named = minimize(optimizer="cei")
     assert named.run.digest == result.run.digest
-    assert (named.optimizer, named.choice) == ("slack", "")
+    assert (named.optimizer, named.choice) == ("cei", "")
 
 
 def test_a_class_has_its_name_in_the_result() -> None:
@@ -63,10 +63,10 @@ def test_a_larger_budget_keeps_the_optimizer_of_the_journal(tmp_path: Path) -> N
     pytest.importorskip("torch", reason="needs the extra scbo")
     path = tmp_path / "run.jsonl"
     first = minimize(journal=path)
-    assert first.optimizer == "slack"
+    assert first.optimizer == "cei"
     larger = minimize(journal=path, budget=9000, callback=lambda progress: progress.done >= 14)
-    assert larger.optimizer == "slack"
-    assert larger.choice == "slack, with which the journal was begun"
+    assert larger.optimizer == "cei"
+    assert larger.choice == "cei, with which the journal was begun"
     assert (larger.run.x[:12] == first.run.x).all()
     assert larger.nfev == 14
     assert minimize(budget=9000, callback=lambda progress: True).optimizer == "cobyla"

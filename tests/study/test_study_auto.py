@@ -23,8 +23,8 @@ def optimizer_of(path: Path) -> str:
 @pytest.mark.parametrize(
     ("numbers", "optimizer"),
     [
-        ({}, "slack"),
-        ({"optimizer": "auto"}, "slack"),
+        ({}, "cei"),
+        ({"optimizer": "auto"}, "cei"),
         ({"batch_size": 4}, "scbo"),
         ({"options": {"noisy": True}}, "scbo"),
         ({"budget": 6000}, "cobyla"),
@@ -57,7 +57,7 @@ def test_a_larger_budget_keeps_the_optimizer(tmp_path: Path) -> None:
     with Study(path, SPACE, optimizer="auto", budget=6000) as study:
         assert study.contents().budget == 6000
         assert len(study.ask(1)) == 1
-    assert optimizer_of(path) == "slack"
+    assert optimizer_of(path) == "cei"
 
 
 def test_torch_that_was_installed_since_changes_nothing(
