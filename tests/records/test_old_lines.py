@@ -14,14 +14,14 @@ from cbo_suite.errors import RecordError
 from cbo_suite.records import decode_record, encode_record
 from tests.records.test_lines import CANONICAL
 
-PUBLISHED = Path(__file__).parents[2] / "leaderboard" / "runs"
+# A line of a board that was published before version 2.
+OLD_FILE = Path(__file__).with_name("version_1.jsonl")
 
 
 @pytest.fixture(scope="module")
 def old_line() -> bytes:
-    """A published line of version 1."""
-    path = PUBLISHED / "toy-2d-v1" / "random-search.jsonl"
-    return path.read_bytes().splitlines(keepends=True)[0]
+    """A line of version 1 that was published."""
+    return OLD_FILE.read_bytes()
 
 
 def test_old_records_are_read_and_say_what_they_lack(old_line: bytes) -> None:
