@@ -15,17 +15,13 @@ from typing import Any
 
 import msgspec
 
+from cbo_suite.paper.report import VERDICTS
+
 README, LEADERBOARD = Path("README.md"), Path("leaderboard")
 BEGIN = "<!-- results: written by `python -m tests.write_readme` -->"
 END = "<!-- end of the results -->"
 FIGURE = "paper/figures/synthetic.png"
-# Verdicts as `cbo paper build` words them, and how they are told of several claims.
-VERDICTS = {
-    "reproduced": "are reproduced",
-    "reproduced in part": "are reproduced in part",
-    "not reproduced": "are not reproduced",
-}
-OPEN = "cannot be told"
+*TOLD, OPEN = VERDICTS
 SHOWN = 8  # rows of a track
 
 
@@ -47,11 +43,11 @@ def results(leaderboard: Path) -> str:
 def _judged(claims: list[dict[str, Any]], folder: str) -> str:
     """Two sentences: what was reproduced of the paper, and what was not."""
     told = []
-    for verdict, words in VERDICTS.items():
+    for verdict in TOLD:
         titles = [claim["title"] for claim in claims if claim["verdict"] == verdict]
         if titles:
-            words = words if len(titles) > 1 else words.replace("are", "is", 1)
-            told.append(f"{len(titles)} {words} ({', '.join(titles)})")
+            verb = "are" if len(titles) > 1 else "is"
+            told.append(f"{len(titles)} {verb} {verdict} ({', '.join(titles)})")
     missing = sum(claim["verdict"] == OPEN for claim in claims)
     first = f"Of the {len(claims)} claims of the SCBO paper " + "; ".join(told) + "."
     second = (
