@@ -116,8 +116,8 @@ def _fitted(x: Any, series: list[Array]) -> Any:
         try:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         except ModelFittingError:
-            # What the prior says of the hyperparameters is left.
-            model.eval()
+            # What the prior says of the hyperparameters is left; the model is to predict.
+            model.train(False)
         models.append(model)
     return ModelListGP(*models)
 
