@@ -232,6 +232,18 @@ def test_tables_on_a_phone(visit_to: Callable[..., Visit], site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_menu_on_a_phone_is_one_line(visit_to: Callable[..., Visit], site: Path) -> None:
+    """All five pages of the menu stand side by side, also on the narrowest phones."""
+    visit = visit_to(site, dark_phone=True)
+    page = visit.open("paper.html")
+    page.set_viewport_size({"width": 360, "height": 640})
+    entries = page.locator(".site-head nav li")
+    assert entries.count() == 5
+    tops = entries.evaluate_all("(all) => all.map((entry) => entry.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1, tops
+
+
+@pytest.mark.slow
 def test_chart_and_formulas_on_a_phone(
     visit_to: Callable[..., Visit], site: Path, board: Board
 ) -> None:
