@@ -193,9 +193,10 @@ def check_data(data: Any, space: Space, names: Names) -> Data:
             )
         bad = ~np.isfinite(numbers).all(axis=tuple(range(1, numbers.ndim)))
         if bad.any():
+            row = int(bad.argmax())
             raise InvalidData(
-                f"{name} of data must be finite, got {values[int(bad.argmax())]!r} in row "
-                f"{int(bad.argmax())}: leave out the {int(bad.sum())} rows without values"
+                f"{name} of data must be finite, got {numbers[row].tolist()!r} in row {row}: leave "
+                f"out the {int(bad.sum())} rows without values"
             )
         parts.insert(name == "C", numbers)
     return Data(x, parts[0], parts[1])

@@ -41,6 +41,22 @@ def known(n: int = 12) -> tuple[Array, Array, Array]:
     return x, *bowl(x)
 
 
+class Column:
+    """Numbers by the labels of their rows, as in a table from which rows were taken out."""
+
+    def __init__(self, numbers: Array) -> None:
+        """Label the rows from ten on."""
+        self._rows = dict(enumerate(numbers, start=10))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the numbers, one row after another."""
+        return np.array(list(self._rows.values()), dtype=dtype)
+
+    def __getitem__(self, label: int) -> Any:
+        """Return the row of a label, which is not its place."""
+        return self._rows[label]
+
+
 OPTIMIZERS = ("random-search", "sobol-search", "cobyla", "cobyqa", "cma-es", "scbo", "cei")
 
 
@@ -232,3 +248,16 @@ def test_what_cannot_be_is_refused_before_the_first_evaluation(
     with pytest.raises(error, match=words):
         minimize(journal=path, names=["width", "height"], **wrong)
     assert (CALLS, path.exists()) == ([], False)
+
+
+def test_data_of_a_filtered_table_are_taken_by_their_place() -> None:
+    """Whatever their rows are called; what is not finite is named by its place."""
+    data = known()
+    named = minimize(data=tuple(Column(part) for part in data))
+    assert named.run.digest == minimize(data=data).run.digest
+    data[1][2], data[2][3] = np.nan, np.inf
+    for part, words in ((1, "F of data must be finite, got nan in row 2"), (2, r"got \[inf\] in")):
+        given = [Column(values) for values in known()]
+        given[part] = Column(data[part])
+        with pytest.raises(InvalidData, match=words):
+            minimize(data=tuple(given))
