@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cbo_suite.errors import InvalidData, InvalidPoint, InvalidSpace, InvalidTask
+from cbo_suite.errors import CboError, InvalidData, InvalidPoint, InvalidSpace, InvalidTask
 from cbo_suite.journal import Given
 from cbo_suite.protocols import Array, Evaluation, Space, whole_number
 
@@ -78,8 +79,8 @@ def _named(
     """Return names of `count` things, or refuse them."""
     if names is None:
         return tuple(f"{letter}[{i}]" for i in range(count))
-    listed = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    if (count and not listed) or not all(isinstance(n, str) and n.strip() for n in listed):
+    listed = None if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if listed is None or not all(isinstance(n, str) and n.strip() for n in listed):
         raise InvalidSpace(f"{argument} must be a list of words, got {names!r}")
     if len(listed) != count:
         raise InvalidSpace(f"{argument} must name all {count} {what}, got {len(listed)}: {listed}")
@@ -87,10 +88,16 @@ def _named(
 
 
 def count_constraints(num_constraints: int, names: Sequence[str] | None) -> int:
-    """Return the number of constraints: that of their names where only these were given."""
-    if num_constraints == 0 and names is not None and not isinstance(names, str):
-        return len(names)
-    return num_constraints
+    """Return the number of constraints: that of their names where only these were given.
+
+    Raises:
+        InvalidSpace: The names are no list, or an iterator, which could be read only once.
+    """
+    if names is None:
+        return num_constraints
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise InvalidSpace(f"constraint_names must be a list of words, got {names!r}")
+    return len(names) if num_constraints == 0 else num_constraints
 
 
 def make_space(
@@ -103,7 +110,8 @@ def make_space(
         names: The names of its variables.
         integer: Indices or names of the variables that are whole numbers, or a mask.
         log_scale: The same for those on a logarithmic scale.
-        linear: A and b of A x <= b; a row of A may be a mapping of names to coefficients.
+        linear: A and b of A x <= b; a row of A may be a mapping of names or indices to
+            coefficients.
 
     Raises:
         InvalidSpace: Something contradicts something else, or a name is unknown.
@@ -131,28 +139,58 @@ def _indices(argument: str, values: Any, names: Names) -> Any:
     """Put indices in the place of names; anything else is left to `Space` to judge."""
     if values is None:
         return ()
+    if isinstance(values, np.ndarray):
+        # An array of numbers or a mask stays one.
+        values = values.tolist() if values.dtype.kind in "UO" else values
     listed = [values] if isinstance(values, str) else values
-    if not isinstance(listed, Sequence | set | frozenset):
+    if isinstance(listed, np.ndarray) or not isinstance(listed, Iterable):
         return listed
-    return [_index(argument, value, names) if isinstance(value, str) else value for value in listed]
+    return [
+        find_variable(argument, value, names.variables) if isinstance(value, str) else value
+        for value in listed
+    ]
 
 
-def _index(argument: str, name: str, names: Names) -> int:
-    """Return the index of a variable, or say which names there are."""
-    if name in names.variables:
-        return names.variables.index(name)
-    near = get_close_matches(name, names.variables, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names.variables[:20])}"
-    raise InvalidSpace(f"{argument}: no variable is named {name!r}; {hint}")
+def find_variable(
+    argument: str, variable: Any, names: Sequence[str], kind: type[CboError] = InvalidSpace
+) -> int:
+    """Return the index of a variable that is told by its name or its index.
+
+    Args:
+        argument: Where it is told, for the message.
+        variable: The name or the index.
+        names: Names of all variables.
+        kind: The error to raise.
+
+    Raises:
+        InvalidSpace: There is no such variable, or it is told otherwise; or another error, `kind`.
+    """
+    there = f"there are {', '.join(names[:20])}"
+    if isinstance(variable, str):
+        if variable in names:
+            return names.index(variable)
+        near = get_close_matches(variable, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else there
+        raise kind(f"{argument}: no variable is named {variable!r}; {hint}")
+    try:
+        index = -1 if isinstance(variable, bool) else operator.index(variable)
+    except TypeError:
+        index = -1
+    if not 0 <= index < len(names):
+        raise kind(
+            f"{argument}: a variable is told by its name or its index from 0 to {len(names) - 1}, "
+            f"got {variable!r}; {there}"
+        )
+    return int(index)
 
 
 def _row(row: Any, names: Names) -> Any:
-    """Return a row of A: a mapping of names to coefficients becomes a list."""
+    """Return a row of A: a mapping of names or indices to coefficients becomes a list."""
     if not isinstance(row, Mapping):
         return row
     coefficients = [0.0] * len(names.variables)
-    for name, value in row.items():
-        coefficients[_index("linear", name, names)] = float(value)
+    for variable, value in row.items():
+        coefficients[find_variable("linear", variable, names.variables)] += float(value)
     return coefficients
 
 

@@ -129,6 +129,13 @@ def test_variables_are_told_by_name_or_by_index() -> None:
     assert by_name.run.digest == by_index.run.digest
     assert minimize(integer="height", **NAMED).model.space.integer.tolist() == [False, True]
     assert minimize(integer=np.array([True, False])).model.space.integer.tolist() == [True, False]
+    by_place = minimize(
+        integer=np.array(["height"]),
+        log_scale={"width": 0, "height": 1}.keys(),
+        linear=([{0: 1, np.int64(1): 2}], [9.0]),
+        **NAMED,
+    )
+    assert by_place.run.digest == by_index.run.digest
 
 
 @pytest.mark.parametrize(
@@ -138,6 +145,8 @@ def test_variables_are_told_by_name_or_by_index() -> None:
         ({"log_scale": ["depth"]}, "no variable is named 'depth'"),
         ({"integer": [2]}, "integer must be indices from 0 to 1, got"),
         ({"linear": ([{"depth": 1.0}], [1.0])}, "linear: no variable is named 'depth'"),
+        ({"linear": ([{2: 1.0}], [1.0])}, "linear: .* its index from 0 to 1, got 2; there are wid"),
+        ({"linear": ([{1.5: 1.0}], [1.0])}, "its name or its index from 0 to 1, got 1.5"),
         ({"linear": ([[1.0, 1.0]], [1.0])}, "no point"),
         ({"linear": 3}, r"linear must be \(A, b\)"),
         ({"linear": ([[1.0]], [1.0])}, r"A of shape \(k, 2\)"),
@@ -147,6 +156,11 @@ def test_variables_are_told_by_name_or_by_index() -> None:
         ({"names": ["width", "objective"]}, "'objective' is the head of a column"),
         ({"names": "wh"}, "names must be a list of words, got 'wh'"),
         ({"names": ["width", 3]}, "names must be a list of words"),
+        ({"constraint_names": 3}, "constraint_names must be a list of words, got 3"),
+        ({"constraint_names": (name for name in "ab")}, "must be a list of words, got <generator"),
+        ({"constraint_names": "stress"}, "must be a list of words, got 'stress'"),
+        ({"constraint_names": "stress", "num_constraints": 0}, "must be a list of words, got 's"),
+        ({"constraint_names": 3, "num_constraints": 0}, "must be a list of words, got 3"),
     ],
 )
 def test_contradictions_are_refused_before_the_first_evaluation(
