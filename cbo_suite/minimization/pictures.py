@@ -5,7 +5,7 @@ Needs matplotlib, which is imported when a figure is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbo_suite.errors import InvalidTask, MissingExtra
+from cbo_suite.minimization.inputs import find_variable
 from cbo_suite.protocols import Array, Prediction, Space
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from cbo_suite.minimization.result import Result
+
+# Variables to draw slices of: names or indices, one of them, or None to have them chosen.
+Variables = Sequence[int | str] | int | str | None
 
 # Slices that are drawn unless the user names some, how many stand beside each other, and how many
 # points each has.
@@ -37,7 +41,7 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-def draw(result: Result, path: str | Path | None, variables: Sequence[int | str] | None) -> Figure:
+def draw(result: Result, path: str | Path | None, variables: Variables) -> Figure:
     """Draw a result; arguments as for `Result.plot`."""
     try:
         from matplotlib import rc_context
@@ -73,14 +77,15 @@ def draw(result: Result, path: str | Path | None, variables: Sequence[int | str]
     return figure
 
 
-def _choose_slices(
-    result: Result, variables: Sequence[int | str] | None
-) -> list[tuple[int, Prediction]]:
+def _choose_slices(result: Result, variables: Variables) -> list[tuple[int, Prediction]]:
     """Return variables and what is expected along each, none if the optimizer has no model.
 
     Raises:
         InvalidTask: There is no such variable, or no model.
     """
+    columns = _columns(result, variables)
+    if not columns:
+        return []
     if not result.model.available:
         if variables is not None:
             raise InvalidTask(
@@ -88,7 +93,6 @@ def _choose_slices(
                 "out"
             )
         return []
-    columns = _columns(result, variables)
     slices = [_slice_points(result.model.space, result.x, i) for i in columns]
     predictions = _predict_all(result, slices)
     order = list(range(len(columns)))
@@ -99,19 +103,14 @@ def _choose_slices(
     return [(columns[i], predictions[i]) for i in order]
 
 
-def _columns(result: Result, variables: Sequence[int | str] | None) -> list[int]:
+def _columns(result: Result, variables: Variables) -> list[int]:
     """Return the indices of the variables to look at."""
-    names, columns = result.names, []
-    if isinstance(variables, str):
-        variables = [variables]
-    for variable in range(len(names)) if variables is None else variables:
-        index = names.index(variable) if variable in names else variable
-        if isinstance(index, str) or not 0 <= index < len(names):
-            raise InvalidTask(
-                f"there is no variable {variable!r}; there are {', '.join(names[:20])}"
-            )
-        columns.append(int(index))
-    return columns
+    names = result.names
+    if variables is None:
+        return list(range(len(names)))
+    alone = isinstance(variables, str) or not isinstance(variables, Iterable)
+    listed: Any = [variables] if alone else variables
+    return [find_variable("variables", variable, names, InvalidTask) for variable in listed]
 
 
 def _slice_points(space: Space, x: Array, column: int) -> Array:
@@ -167,8 +166,10 @@ def _draw_course(axes: Axes, result: Result) -> None:
         axes.axvline(run.task.n_init + 0.5, c=_GREY, lw=0.8, ls=":", label="end of the design")
     _limit_values(axes, run.objective[feasible] if feasible.any() else run.objective[finite])
     axes.set(xlabel="evaluation", ylabel="objective")
-    if len(run.x):
-        axes.legend(loc="upper right", ncols=6, fontsize=7.5)
+    # What has no points needs no name.
+    drawn = [line for line in axes.lines if len(np.asarray(line.get_xdata()))]
+    if drawn:
+        axes.legend(handles=drawn, loc="upper right", ncols=6, fontsize=7.5)
 
 
 def _limit_values(axes: Axes, values: Array) -> None:
@@ -195,7 +196,8 @@ def _draw_slice(
     below.set(ylim=(0.0, 1.02), yticks=[0, 1], xlabel=result.names[column])
     if space.log_scale[column]:
         below.set_xscale("log")
-    above.tick_params(labelbottom=False)
+    # A logarithmic scale may have labels at its minor ticks.
+    above.tick_params(which="both", labelbottom=False)
     if first:
         above.set_ylabel("objective\nmedian, 90 %")
         below.set_ylabel("P(feasible)")

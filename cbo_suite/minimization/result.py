@@ -202,17 +202,21 @@ class Result(OptimizeResult):
         return Data(x[good], evaluation.objective[good], evaluation.constraints[good])
 
     def plot(
-        self, path: str | Path | None = None, *, variables: Sequence[int | str] | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        variables: Sequence[int | str] | int | str | None = None,
     ) -> Figure:
         """Draw how the run converged, and what the model expects along each variable.
 
         Args:
             path: Where the figure is saved, such as "result.png"; None to return it only.
-            variables: Names or indices of the variables to draw slices of; by default the six
-                along which the objective changes most.
+            variables: Names or indices of the variables to draw slices of, or one of them; [] for
+                none, and by default the six along which the objective changes most.
 
         Raises:
             MissingExtra: matplotlib is not installed.
+            InvalidTask: There is no such variable, or no model to draw slices of.
         """
         # Imported on use: it needs matplotlib.
         from cbo_suite.minimization.pictures import draw

@@ -165,9 +165,15 @@ def test_a_figure_shows_the_course_and_slices(tmp_path: Path) -> None:
     assert len(result.plot(variables=[1, "width"]).axes) == 5
     assert [axes.get_xlabel() for axes in alone.axes] == ["evaluation", "", "height"]
     assert alone._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
-    for variable in ("depth", 2, -1):
-        with pytest.raises(InvalidTask, match="there is no variable"):
-            result.plot(variables=[variable])
+    assert len(result.plot(variables=0).axes) == 3
+    assert len(result.plot(variables=[]).axes) == 1
+    # What stands below a slice has the labels, also those of a logarithm's minor ticks.
+    width = figure.axes[1].xaxis
+    ticks = [*width.get_major_ticks(), *width.get_minor_ticks()]
+    assert not any(tick.label1.get_visible() for tick in ticks)
+    for variable in ("depth", "widht", 2, -1, 1.5, None, True):
+        with pytest.raises(InvalidTask, match=r"variables: .*(width, height|mean 'width')"):
+            result.plot(variables=[variable])  # type: ignore[list-item]
 
 
 def test_a_figure_of_nothing_feasible_and_of_nothing_evaluated(tmp_path: Path) -> None:
@@ -178,5 +184,8 @@ def test_a_figure_of_nothing_feasible_and_of_nothing_evaluated(tmp_path: Path) -
     )
     nothing.plot(tmp_path / "nothing.png")
     at_once = minimize(data=([[2.0, 2.0]], [4.0], [[-2.0]]), stop_at=4.0)
-    at_once.plot(tmp_path / "at_once.png")
+    figure = at_once.plot(tmp_path / "at_once.png", variables=[])
     assert at_once.nfev == 0
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["best of the data"]
