@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # What the words of a journal mean to the person who wrote the function.
 _FAILURES = {"failed": "raised", "timeout": "timed out", "nonfinite": "not finite"}
+# Words of why a run stopped, and the argument that stops the same call at once.
+_STOPPING = {"callback returned True": "callback", "a feasible value of at most": "stop_at"}
 # Violated constraints and characters of an error that a message names.
 _NAMED, _ERROR_LENGTH = 3, 200
 
@@ -289,6 +291,8 @@ def make_result(
 
 def _found(evaluation: Evaluation, chosen: int, best: int, names: Names) -> str:
     """Say what was found."""
+    if not np.isfinite(np.column_stack(evaluation)).all(axis=1).any():
+        return "no evaluation gave values: x is only one of the points that were tried"
     if evaluation.feasible[chosen]:
         return "a feasible point was found"
     if chosen != best:
@@ -307,11 +311,14 @@ def _stopped(run: Run, journal: str | Path | None) -> str:
     """Say why a run stopped before its budget was spent, and how to go on; "" if it did not."""
     if run.status != "stopped":
         return ""
+    # What stopped the run would stop the same call again.
+    blamed = next((name for words, name in _STOPPING.items() if words in run.error), "")
+    without = f" without {blamed}" if blamed else ""
     if journal is not None:
-        advice = f"the same call goes on from {journal}"
+        advice = f"the same call{without} goes on from {journal}"
     else:
         rest = run.task.budget - len(run.x)
-        advice = f"to go on, call again with data=result.as_data() and a budget of {rest}"
+        advice = f"to go on, call again{without} with data=result.as_data() and a budget of {rest}"
     return f"stopped after {len(run.x)} of {run.task.budget} evaluations: {run.error}; {advice}"
 
 

@@ -93,7 +93,7 @@ def main() -> None:
     )
     assert third.nfev == 15
     assert "stopped after 15 of 40 evaluations: a feasible value of at most" in third.message
-    assert "the same call goes on from beam.jsonl" in third.message
+    assert "the same call without stop_at goes on from beam.jsonl" in third.message
 
     # What does the model think, of this beam and of one with a rib more?
     more = third.x.copy()

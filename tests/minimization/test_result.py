@@ -82,6 +82,21 @@ def test_what_is_violated_has_its_name() -> None:
     assert result.maxcv == 5.0
 
 
+def test_a_run_without_values_says_that_there_are_none() -> None:
+    """Whatever the constraints are where the objective is missing, nothing was found."""
+
+    def fun(x: Array) -> tuple[float, list[float]]:
+        return np.nan, [1.0]
+
+    settings: dict[str, Any] = {"num_constraints": 1, "budget": 3, "vectorized": False}
+    result = cbo.minimize(fun, [0], [1], optimizer=Hill, **settings)
+    assert result.message == (
+        "no evaluation gave values: x is only one of the points that were tried; 3 of 3 "
+        "evaluations gave no values (3 not finite)"
+    )
+    assert not result.success
+
+
 def test_a_table_has_every_evaluation(tmp_path: Path) -> None:
     """Data first, with the names given; numbers of a file are those of the run, bit by bit."""
     data = np.array([[2.0, 2.0]]), np.array([4.0]), np.array([[-2.0]])

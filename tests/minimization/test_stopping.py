@@ -23,6 +23,12 @@ def total(x: Array) -> Array:
     return values
 
 
+def slow(x: Array) -> Array:
+    """The sum, after a while."""
+    time.sleep(0.1)
+    return total(x)
+
+
 def minimize(**settings: Any) -> Any:
     """Minimise the sum over the unit square with thirty evaluations."""
     given: dict[str, Any] = {"fun": total, "budget": 30, "optimizer": "random-search"}
@@ -42,14 +48,9 @@ def test_a_target_that_is_reached_ends_the_run() -> None:
 
 def test_time_that_has_passed_ends_the_run() -> None:
     """The batch under way is still told."""
-
-    def slow(x: Array) -> Array:
-        time.sleep(0.05)
-        return total(x)
-
-    result = minimize(fun=slow, stop_after=0.12)
+    result = minimize(fun=slow, stop_after=0.25)
     assert 1 <= result.nfev <= 3
-    assert "0.12 s have passed" in result.message
+    assert "0.25 s have passed" in result.message
 
 
 def test_time_that_passes_before_the_first_batch_leaves_one_result() -> None:
@@ -86,10 +87,39 @@ def test_a_run_that_stopped_goes_on_from_its_journal(tmp_path: Path, optimizer: 
     stopped = minimize(optimizer=optimizer, stop_at=target, journal=path)
     assert 0 < stopped.nfev < 30
     assert contents_of(path).end is None
-    assert f"the same call goes on from {path}" in stopped.message
+    assert f"the same call without stop_at goes on from {path}" in stopped.message
     again = minimize(optimizer=optimizer, stop_at=target, journal=path)
     assert again.run.digest == stopped.run.digest
     assert minimize(optimizer=optimizer, journal=path).run.digest == whole.run.digest
+
+
+def enough(progress: Progress) -> bool:
+    """Three evaluations will do."""
+    return progress.done >= 3
+
+
+@pytest.mark.parametrize(
+    ("stop", "without"),
+    [
+        ({"callback": enough}, " without callback"),
+        ({"stop_at": 1.5}, " without stop_at"),
+        ({"stop_after": 0.5, "fun": slow}, ""),
+    ],
+)
+def test_the_message_names_what_would_stop_the_same_call_again(
+    tmp_path: Path, stop: dict[str, Any], without: str
+) -> None:
+    """The call that it tells makes further evaluations, with a journal and without."""
+    path = tmp_path / "run.jsonl"
+    first = minimize(journal=path, **stop)
+    assert first.nfev < 30
+    assert f"; the same call{without} goes on from {path}" in first.message
+    same = minimize(journal=path, **stop)
+    assert (same.nfev == first.nfev) == bool(without)
+    if without:
+        assert minimize(journal=path).nfev == 30
+    advice = f"; to go on, call again{without} with data=result.as_data() and a budget of "
+    assert advice in minimize(**stop).message
 
 
 @pytest.mark.parametrize("optimizer", [Hill, "cobyla"])
