@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
-from cbo_suite.errors import MissingExtra, UnsupportedTask, one_line
+from cbo_suite.errors import InvalidPoint, MissingExtra, UnsupportedTask, one_line
 from cbo_suite.harness import Factory, Run
 from cbo_suite.minimization.inputs import Data, Names
 from cbo_suite.protocols import Array, Evaluation, Optimizer, Prediction, Space
@@ -90,7 +90,10 @@ class Model:
                 f"{self._run.task.optimizer} has no model to predict with: minimize with one that "
                 "has, such as scbo or cei"
             )
-        points = np.asarray(x, dtype=float)
+        try:
+            points = np.asarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InvalidPoint(f"predict takes points of numbers, got {x!r:.80}") from error
         prediction: Prediction = self._optimizer.predict(  # type: ignore[attr-defined]
             points[None] if points.ndim == 1 else points
         )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cbo_suite as cbo
-from cbo_suite.errors import InvalidTask, MissingExtra, UnsupportedTask
+from cbo_suite.errors import InvalidPoint, InvalidTask, MissingExtra, UnsupportedTask
 from cbo_suite.minimization import Result
 from cbo_suite.protocols import Array
 from tests.doubles import Hill
@@ -140,6 +140,9 @@ def test_a_model_says_what_it_expects() -> None:
     one = result.model.predict(result.x)
     assert one.objective.mean.shape == one.feasible.shape == (1,)
     assert one.constraints.deviation.shape == (1, 1)
+    for wrong in ("a", {"width": 2.0}, [[1.0, 2.0], [1.0]], None, 2.0, [9.0, 9.0]):
+        with pytest.raises(InvalidPoint):
+            result.model.predict(wrong)  # type: ignore[arg-type]
     told = minimize(optimizer="cei", budget=1, data=result.as_data())
     assert told.model.predict(result.x).objective.mean[0] == pytest.approx(result.fun, abs=0.2)
 
