@@ -54,6 +54,8 @@ _log = logging.getLogger(__name__)
 
 # Why a run stopped that the user interrupted.
 INTERRUPTED = "interrupted by Ctrl-C"
+# So many evaluations that all fail speak of the function, fewer may speak of their points.
+TELLING = 5
 
 
 class _Group(NamedTuple):
@@ -82,6 +84,7 @@ class Loop:
         """Prepare the loop; the optimizer is made when it runs."""
         self.task, self.problem, self.factory = task, problem, factory
         self.settings, self.evaluator = settings, evaluator
+        self.problem_name = str(getattr(problem, "called", task.problem))
         self.header = describe_run(task, problem, factory, settings)
         sequential = bool(getattr(factory, "sequential", False))
         self.group_size = 1 if sequential or task.workers is not None else task.batch_size
@@ -90,7 +93,8 @@ class Loop:
         self.threads = Threads()
         self.batches: list[Batch] = []
         self.under_way: list[_Group] = []
-        self.asked = self.told = 0
+        # How many evaluations were asked for and told, and told of those made since this began.
+        self.asked = self.told = self.told_anew = 0
         self.clock = 0.0
         self.began = time.perf_counter()
         self.seconds_optimizer = self.seconds_processor = 0.0
@@ -101,6 +105,7 @@ class Loop:
 
     def run(self, writer: JournalWriter | None) -> Run:
         """Run to the end of the budget, from the beginning or from what the journal holds."""
+        settings = self.settings
         if writer is not None:
             end = self.open_journal(writer)
             if end is not None:
@@ -116,7 +121,8 @@ class Loop:
                 self.finish_group()
             return self.finish(End("complete", 0.0, recommendation=self.recommendation()))
         except KeyboardInterrupt:
-            if not self.settings.keep_interrupted or not (self.told or self.recorded):
+            anything = self.told or self.recorded or settings.given.x
+            if not settings.keep_interrupted or not anything:
                 raise
             return self.stop(INTERRUPTED)
         finally:
@@ -148,7 +154,8 @@ class Loop:
         """Read what the journal holds, or start it; return the end of a complete run."""
         self.writer = writer
         contents = writer.contents
-        if contents is None:
+        if contents is None or not contents.batches:
+            # Whatever a call meant that evaluated nothing, there is nothing to keep of it.
             writer.begin(self.header)
             return None
         self.header = resumed_header(contents, self.header, writer.path)
@@ -236,11 +243,13 @@ class Loop:
             self.clock = batch.clock
             if not self.recorded:
                 self.end_replay(batch)
+            self.tell(batch)
         else:
             batch = self.evaluate(group)
             if self.writer is not None:
                 self.writer.append(batch)
-        self.tell(batch)
+            self.tell(batch)
+            self.refuse_what_never_works(len(batch.x))
         self.watch.report(batch.inspection)
 
     def tell_shorter_run(self) -> None:
@@ -273,8 +282,8 @@ class Loop:
     def evaluate(self, group: _Group) -> Batch:
         """Write down what came of a group, with the optimizer's state."""
         result = self.evaluator.result(group.first)
-        if result.malformed and not self.told:
-            text = f"{self.task.problem} cannot be evaluated: {result.messages[0]}"
+        if result.malformed and not self.told_anew:
+            text = f"{self.problem_name} cannot be evaluated: {result.messages[0]}"
             self.finish(End("failed", 0.0, text))
             raise MalformedEvaluation(text)
         self.clock = time.perf_counter() - self.began if self.settings.real_time else group.finish
@@ -319,17 +328,30 @@ class Loop:
             array.setflags(write=False)
         self.watch.add(points, evaluation, batch.status)
         self.timed_call("tell", lambda: self.optimizer.tell(points, evaluation))
-        if self.told == len(self.design) and self.all_failed():
-            first = next(iter(self.batches[0].messages.values()))
-            text = f"{self.task.problem} failed at every point of the initial design: {first}"
-            self.finish(End("failed", 0.0, text))
-            raise EvaluationFailed(text)
 
-    def all_failed(self) -> bool:
-        """Tell whether not a single evaluation has worked so far."""
-        return all(
-            status in ("failed", "timeout") for batch in self.batches for status in batch.status
+    def refuse_what_never_works(self, new: int) -> None:
+        """End a run none of whose evaluations has worked by the end of the design.
+
+        Evaluations on record count no more: the cause of their failure may be fixed.
+
+        Args:
+            new: How many evaluations were told last, all of them made just now.
+
+        Raises:
+            EvaluationFailed: That is so, now for the first time since the run began or went on.
+        """
+        before, limit = self.told_anew, max(len(self.design), TELLING)
+        self.told_anew += new
+        works = self.settings.given.x or any(
+            status == "ok" for batch in self.batches for status in batch.status
         )
+        if works or not before < limit <= self.told_anew:
+            return
+        messages = [text for batch in self.batches for text in batch.messages.values()]
+        first = messages[-1] if messages else "the values are not finite"
+        text = f"{self.problem_name} failed at each of {self.told_anew} points: {first}"
+        self.finish(End("failed", 0.0, text))
+        raise EvaluationFailed(text)
 
     def timed_call(self, what: str, call: Callable[[], T]) -> T:
         """Call the optimizer on the clock; any exception ends the run, on record."""

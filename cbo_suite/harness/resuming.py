@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from cbo_suite.errors import JournalError
+from cbo_suite.harness.settings import TIME_LIMIT
+from cbo_suite.harness.user_function import UserProblem
 from cbo_suite.journal import Contents, Header
 from cbo_suite.records import SOURCE
 
@@ -31,15 +33,15 @@ def resumed_header(contents: Contents, wanted: Header, path: str | Path) -> Head
             f"{path} was begun with other data or x0 than those of this run: leave both out to go "
             "on with those of the journal, or choose another path"
         )
-    for name in ("task", "options", "dim", "num_constraints", "facts"):
-        before, now = _comparable(recorded, name), _comparable(wanted, name)
-        if before != now:
-            raise JournalError(
-                f"{path} belongs to another run: its {name} is {before}, this run's is {now}; "
-                "choose another path or remove the file"
-            )
+    if difference := _find_difference(recorded, wanted):
+        raise JournalError(
+            f"{path} belongs to another run: {difference}; choose another path or remove the file"
+        )
     budget, made = wanted.task.budget, sum(len(batch.status) for batch in contents.batches)
     versions = _resumed_versions(contents, wanted, made)
+    complete = contents.end is not None and contents.end.status == "complete"
+    if not complete or budget > recorded.task.budget:
+        recorded = _with_time_limit_of(wanted, recorded)
     if budget == recorded.task.budget:
         return msgspec.structs.replace(recorded, versions=versions)
     if budget < recorded.task.budget:
@@ -47,7 +49,6 @@ def resumed_header(contents: Contents, wanted: Header, path: str | Path) -> Head
             f"{path} is that of a run of {recorded.task.budget} evaluations, which cannot be made "
             f"shorter: ask for {recorded.task.budget} or more, not {budget}"
         )
-    complete = contents.end is not None and contents.end.status == "complete"
     if wanted.task.workers is not None and not complete:
         raise JournalError(
             f"{path} is that of a run whose workers have not ended: finish it with its own budget "
@@ -78,10 +79,34 @@ def told_before(header: Header) -> int:
     return int(header.facts.get(CONTINUED, "0"))
 
 
-def _comparable(header: Header, name: str) -> object:
-    """Return a field of a header without what may differ: the budget, and what came before."""
-    if name == "task":
-        return msgspec.structs.replace(header.task, budget=1)
-    if name == "facts":
-        return {fact: text for fact, text in header.facts.items() if fact != CONTINUED}
-    return getattr(header, name)
+def _with_time_limit_of(wanted: Header, recorded: Header) -> Header:
+    """Return the recorded header with the time limit of now, which may have changed."""
+    facts = {name: text for name, text in recorded.facts.items() if name != TIME_LIMIT}
+    now = {TIME_LIMIT: wanted.facts[TIME_LIMIT]} if TIME_LIMIT in wanted.facts else {}
+    return msgspec.structs.replace(recorded, facts=facts | now)
+
+
+def _find_difference(recorded: Header, wanted: Header) -> str:
+    """Say in what two runs differ that must be alike, "" if in nothing."""
+    before, now = _comparable(recorded), _comparable(wanted)
+    for name in (*before, *(name for name in now if name not in before)):
+        if before.get(name) != now.get(name):
+            if name == "space":
+                return "its bounds, kinds of variables or linear constraints are others"
+            values = (known.get(name, "not set") for known in (before, now))
+            return "its {} is {!r}, this run's is {!r}".format(name, *values)
+    return ""
+
+
+def _comparable(header: Header) -> dict[str, object]:
+    """Return what two runs must have in common: neither the budget nor what came before.
+
+    A function of one's own may get a time limit later, after it has hung.
+    """
+    task = {name: getattr(header.task, name) for name in header.task.__struct_fields__}
+    del task["budget"]
+    facts = {name: text for name, text in header.facts.items() if name != CONTINUED}
+    if header.task.problem == UserProblem.id:
+        facts.pop(TIME_LIMIT, None)
+    sizes = {"dim": header.dim, "num_constraints": header.num_constraints}
+    return {**task, "options": header.options, **sizes, **facts}

@@ -13,6 +13,9 @@ from cbo_suite.journal import Given
 from cbo_suite.protocols import Array, Optimizer, Task
 from cbo_suite.system import cores
 
+# The fact that says how many seconds an evaluation may take.
+TIME_LIMIT = "evaluation_timeout"
+
 Factory = Callable[..., Optimizer]
 
 
@@ -127,7 +130,7 @@ class Settings:
         if self.given != Given():
             facts["given"] = self.given.digest
         if self.evaluation_timeout is not None:
-            facts["evaluation_timeout"] = str(self.evaluation_timeout)
+            facts[TIME_LIMIT] = str(self.evaluation_timeout)
         if self.real_time:
             facts["order"] = "real-time"
         return facts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import dedent
@@ -24,14 +26,15 @@ from cbo_suite.protocols import Array, Evaluation, Space
 
 OnChange = Literal["error", "keep", "restart"]
 ON_CHANGE = ("error", "keep", "restart")
-# What of a journal's facts speaks of the function.
-NAME, SOURCE = "function", "function_source"
+# What of a journal's facts speaks of the function, and of the order of its constraints.
+NAME, SOURCE, ORDER = "function", "function_source", "constraint_names"
 
 
 class UserProblem:
     """A function of the user's own as a problem."""
 
     id = "user-function-v0"
+    called = "the function"
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class UserProblem:
         """
         if self._vectorized:
             objective, constraints = self._parts(self._fun(x), np.empty((len(x), 0)))
+            self._check_count(constraints, axes=2)
             if np.ndim(objective) == 0:
                 raise MalformedEvaluation(
                     f"objective must have shape ({len(x)},), got (): if the function takes one "
@@ -88,8 +92,20 @@ class UserProblem:
     def _evaluate_one(self, point: Array) -> Evaluation:
         """Call the function for one point `(d,)`; a single constraint may be a number."""
         objective, constraints = self._parts(self._fun(point), np.empty(0))
-        values = np.atleast_1d(objective), np.atleast_1d(constraints)[None]
-        return check_values(values, 1, self.space.num_constraints)
+        constraints = np.atleast_1d(constraints)
+        self._check_count(constraints, axes=1)
+        return check_values(
+            (np.atleast_1d(objective), constraints[None]), 1, self.space.num_constraints
+        )
+
+    def _check_count(self, constraints: Any, axes: int) -> None:
+        """Refuse another number of constraints than was said, on the last of so many axes."""
+        wanted, shape = self.space.num_constraints, np.shape(constraints)
+        if len(shape) == axes and shape[-1] != wanted:
+            raise MalformedEvaluation(
+                f"num_constraints is {wanted}, but the function gives {shape[-1]}: pass "
+                f"num_constraints={shape[-1]}"
+            )
 
     def _parts(self, values: Any, nothing: Array) -> tuple[Any, Any]:
         """Take apart what the function gave: a pair, a mapping, or the objective alone.
@@ -133,27 +149,43 @@ class UserProblem:
         return np.stack([np.asarray(constraints[name]) for name in self._names], axis=-1)
 
 
-def describe_function(fun: Callable[..., Any]) -> dict[str, str]:
+def describe_function(
+    fun: Callable[..., Any], constraint_names: Sequence[str] | None = None
+) -> dict[str, str]:
     """Say by what a journal knows a function: its name, and a digest of its source if there is one.
 
     The digest is that of the syntax: a comment or another layout changes nothing. What the function
     calls, and the values that it has caught from outside, are not in it.
+
+    Args:
+        fun: The function.
+        constraint_names: The order of its constraints, where they have names.
     """
     while isinstance(fun, partial):
         fun = fun.func
     named = fun if hasattr(fun, "__qualname__") else type(fun)
     facts = {NAME: f"{named.__module__}:{named.__qualname__}"}
+    if constraint_names is not None:
+        facts[ORDER] = json.dumps(list(constraint_names), ensure_ascii=False)
     try:
         source = dedent(inspect.getsource(named))
     except (OSError, TypeError):
         # A function of a prompt or of a compiled library has no source.
         return facts
     try:
+        if named.__qualname__.endswith("<lambda>"):
+            source = _lambdas(source)
         facts[SOURCE] = read_syntax(source, named.__module__, is_package=False).digest
     except (SyntaxError, ValueError):
         # A lambda is found as the line that it stands in, which may be no statement.
         facts[SOURCE] = hashlib.sha256(source.encode()).hexdigest()
     return facts
+
+
+def _lambdas(statement: str) -> str:
+    """Return the lambdas of a statement alone: what else stands in it may change."""
+    nodes = ast.walk(ast.parse(statement))
+    return "\n".join(ast.unparse(node) for node in nodes if isinstance(node, ast.Lambda))
 
 
 def find_change(header: Header, facts: dict[str, str]) -> str:
@@ -167,6 +199,22 @@ def find_change(header: Header, facts: dict[str, str]) -> str:
     if before[SOURCE] != facts.get(SOURCE, ""):
         return f"the source of {facts[NAME]} has changed since"
     return ""
+
+
+def refuse_other_order(path: object, header: Header, facts: dict[str, str]) -> None:
+    """Refuse constraints in another order than that of the values on record.
+
+    Other names are no contradiction: values have an order, not names.
+
+    Raises:
+        JournalError: The names are those of then, in another order.
+    """
+    before, now = (json.loads(known.get(ORDER, "[]")) for known in (header.facts, facts))
+    if before != now and sorted(before) == sorted(now):
+        raise JournalError(
+            f"{path}: constraint_names were {before} then, and its values are in that order; now "
+            f"they are {now}: pass them as they were, or choose another path"
+        )
 
 
 def refuse_change(path: object, change: str) -> JournalError:

@@ -29,6 +29,8 @@ from cbo_suite.journal.lines import (
 
 # What the file of a journal starts with, whatever its version.
 _START = b'{"type":"header","schema":'
+# Journals of another kind, see `cbo_suite.study`.
+_START_OF_STUDY = b'{"type":"study",'
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -228,6 +230,11 @@ class _Walk(Generic[B]):
 
     def _schema(self, row: bytes) -> int:
         """Return the format that the first line says it is in."""
+        if row.startswith(_START_OF_STUDY):
+            raise JournalError(
+                f"{self._path} is a study, which `Study` and `cbo ask` go on with: choose another "
+                "path"
+            )
         try:
             schema = _format_decoder.decode(row).schema
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

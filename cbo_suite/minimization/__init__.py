@@ -15,7 +15,7 @@ import msgspec
 from numpy.typing import ArrayLike
 
 from cbo_suite.choice import AUTO, choose_optimizer
-from cbo_suite.errors import InvalidTask
+from cbo_suite.errors import EvaluationFailed, InvalidTask, MalformedEvaluation
 from cbo_suite.harness import Callback, Progress, Settings, execute
 from cbo_suite.harness.loop import INTERRUPTED
 from cbo_suite.harness.user_function import (
@@ -151,12 +151,15 @@ def minimize(
     given = make_given(data, x0, space, labels)
     budget = whole_number("budget", budget, 1)
     problem = UserProblem(fun, space, vectorized=vectorized, constraint_names=constraint_names)
-    facts, resumed = describe_function(fun), None
+    facts, resumed = describe_function(fun, constraint_names), None
     if journal is not None:
         resumed, facts = known_journal(
             Path(journal).expanduser(), problem, facts, check_on_change(on_change), recheck
         )
-    given = _recorded(given, resumed)
+    given = _recorded(given, resumed, space)
+    if resumed is not None and not resumed.batches:
+        # A call that evaluated nothing, perhaps because of a mistake, binds nobody.
+        resumed = None
     if n_init is None and resumed is not None:
         # A larger budget goes on from the design that is there.
         n_init = resumed.header.task.n_init
@@ -180,8 +183,17 @@ def minimize(
         stop_after=stop_after,
         keep_interrupted=True,
     )
-    with display:
-        run = execute(task, problem, choice.factory, settings)
+    try:
+        with display:
+            run = execute(task, problem, choice.factory, settings)
+    except EvaluationFailed as error:
+        if not vectorized or isinstance(error, MalformedEvaluation):
+            raise
+        # By far the most frequent reason, and what the function raises does not tell it.
+        raise EvaluationFailed(
+            f"{error}; if the function takes one point of shape (d,) at a time, pass "
+            "vectorized=False"
+        ) from error
     known = Data(given.points, *given.evaluation) if given.x else None
     model = Model(run, known, space, choice.factory, settings.options)
     result = make_result(run, labels, known, model, journal, choice.reason)
@@ -190,9 +202,12 @@ def minimize(
     return result
 
 
-def _recorded(given: Given, resumed: Contents | None) -> Given:
+def _recorded(given: Given, resumed: Contents | None, space: Space) -> Given:
     """Return what is known beforehand: that of the journal where nothing else was said."""
     if resumed is None or isinstance(resumed.header.given, msgspec.UnsetType):
+        return given
+    if resumed.header.facts.get("space") != space.digest:
+        # It is refused as another run, or begun anew.
         return given
     before = resumed.header.given
     if not given.x:

@@ -8,7 +8,16 @@ import numpy as np
 
 from cbo_suite.files import move_aside
 from cbo_suite.harness.evaluate import evaluate_points
-from cbo_suite.harness.user_function import OnChange, UserProblem, find_change, refuse_change
+from cbo_suite.harness.user_function import (
+    NAME,
+    ORDER,
+    SOURCE,
+    OnChange,
+    UserProblem,
+    find_change,
+    refuse_change,
+    refuse_other_order,
+)
 from cbo_suite.journal import Contents, read_journal
 
 
@@ -25,19 +34,26 @@ def known_journal(
         What it holds, None if a new one is begun; and the facts of the function that go into it.
 
     Raises:
-        JournalError: It was made with another function, and nothing else was asked for.
+        JournalError: It was made with another function, and nothing else was asked for; or its
+            constraints are in another order.
     """
     if not path.is_file():
         return None, facts
     contents = read_journal(path)
     if contents is None:
         return None, facts
+    if not contents.batches:
+        # Nothing was evaluated: there is nothing to contradict.
+        return contents, facts
     change = find_change(contents.header, facts)
     if not change and recheck:
         change = _other_value(contents, problem)
     if not change or on_change == "keep":
-        known = {name: text for name, text in contents.header.facts.items() if name in facts}
-        return contents, known
+        refuse_other_order(path, contents.header, facts)
+        recorded = contents.header.facts
+        return contents, {
+            name: recorded[name] for name in (NAME, SOURCE, ORDER) if name in recorded
+        }
     if on_change == "error":
         raise refuse_change(path, change)
     move_aside(path, "before")

@@ -86,7 +86,7 @@ def test_a_problem_that_never_works_ends_the_run(tmp_path: Path) -> None:
     """If the whole design fails, the error says why, and what was tried is on record."""
     path = tmp_path / "run.jsonl"
     problem = Scripted(lambda x: 1 / 0)
-    with pytest.raises(EvaluationFailed, match="every point of the initial design: ZeroDivision"):
+    with pytest.raises(EvaluationFailed, match="each of 5 points: ZeroDivision"):
         cbo.run(problem, Hill, budget=50, n_init=5, journal=path)
     assert len(problem.points) == 5
     assert path.read_text().count('"failed"') == 6
