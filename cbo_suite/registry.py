@@ -332,11 +332,19 @@ def _load(id: str, row: _Row) -> Callable[..., Any]:
     """Import the class or factory of a row."""
     module, _, attribute = row.target.partition(":")
     try:
-        return cast(Callable[..., Any], getattr(import_module(module), attribute))
+        imported = import_module(module)
     except ModuleNotFoundError as error:
         if row.extra and not (error.name or "").startswith("cbo_suite"):
             raise MissingExtra.of(id, error.name, row.extra) from error
         raise
+    except AttributeError as error:
+        # What an import that was interrupted leaves behind is half there, until the process ends.
+        raise CboError(
+            f"{id} of package {row.package} cannot be imported: {describe(error)}; if an import "
+            "was interrupted before, by Ctrl-C for instance, start Python anew"
+        ) from error
+    try:
+        return cast(Callable[..., Any], getattr(imported, attribute))
     except AttributeError as error:
         raise CboError(
             f"{id} of package {row.package} points to {row.target!r}, which does not exist"

@@ -142,6 +142,19 @@ def test_a_target_that_does_not_exist_names_its_package(monkeypatch: pytest.Monk
         cbo.make_problem("some-1d-v1")
 
 
+def test_a_module_that_is_half_there_names_the_cause(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What its import raises is told, not that the class is not there."""
+    (tmp_path / "half_there.py").write_text("import json\n\njson.interrupted()\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    row = registry._Row("half_there:Thing", "", "", {}, "their-package")
+    monkeypatch.setattr(registry, "_problems", lambda: {"some-1d-v1": row})
+    with pytest.raises(CboError, match=r"imported: AttributeError: .* 'interrupted'") as caught:
+        cbo.make_problem("some-1d-v1")
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
 def test_a_broken_entry_point_is_listed_as_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """`cbo list` says which package's thing cannot be made and why; ours are not imported."""
     row = registry._Row("json:nothing", "from their-package", "", {}, "their-package")
