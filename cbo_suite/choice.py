@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from cbo_suite.errors import InvalidTask, UnknownId
 from cbo_suite.harness import Factory, named_factory
 from cbo_suite.protocols import Space, Task
-from cbo_suite.registry import has_option, list_optimizers
+from cbo_suite.registry import AUTO as AUTO
+from cbo_suite.registry import has_option, known_options, list_optimizers
 
-AUTO = "auto"
 # The option by which users say that their results are noisy.
 NOISY = "noisy"
 # The longest runs of any problem of the suite: beyond, models of all results take too long.
@@ -164,16 +164,24 @@ def choose_optimizer(
             them, whatever the rule says by now.
 
     Raises:
-        InvalidTask: There are options that "auto" cannot place.
+        InvalidTask: There are options that "auto" cannot place or the optimizer does not know; the
+            optimizer is something else.
         UnknownId: No optimizer has this id; that of the journal has none.
         MissingExtra: The optimizer needs a library that is not installed.
     """
-    if not isinstance(optimizer, str) or optimizer != AUTO:
+    if not isinstance(optimizer, str) and not callable(optimizer):
+        raise InvalidTask(
+            f'optimizer must be "{AUTO}", an id of `cbo list`, or a class or factory, got '
+            f"{optimizer!r:.80}"
+        )
+    given = _checked(options)
+    if optimizer != AUTO:
         name, factory = named_factory(optimizer)
-        return Choice(name, factory, options or {})
+        _refuse_unknown(name, factory, given)
+        return Choice(name, factory, given)
     if recorded is not None:
         return _go_on(*recorded, options)
-    noisy = _declared_noisy(options)
+    noisy = _declared_noisy(given)
     at_once = task.workers or task.batch_size
     models = find_spec(_LIBRARIES[MODELS]) is not None
     situation = Situation(space.dim, space.num_constraints, task.budget, at_once, noisy, models)
@@ -218,22 +226,44 @@ def _go_on(name: str, recorded: Mapping[str, Any], options: Mapping[str, Any] | 
     return Choice(name, factory, kept_options(name, recorded, options), reason)
 
 
-def _declared_noisy(options: Mapping[str, Any] | None) -> bool:
-    """Tell whether noise is declared.
+def _checked(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return options as they were given, none for None.
 
     Raises:
-        InvalidTask: The options are no mapping, or have anything else in them.
+        InvalidTask: They are no mapping.
     """
     given = options or {}
     if not isinstance(given, Mapping):
         raise InvalidTask(f"options must be a mapping of names to values, got {options!r}")
-    others = sorted(str(name) for name in given if name != NOISY)
+    return given
+
+
+def _refuse_unknown(name: str, factory: Factory, options: Mapping[str, Any]) -> None:
+    """Refuse options that an optimizer does not have.
+
+    Raises:
+        InvalidTask: There are such options; the message names those that it has.
+    """
+    known = known_options(factory) if options else None
+    unknown = [] if known is None else sorted(str(name) for name in options if name not in known)
+    if unknown:
+        there = f"its options are {', '.join(known or ())}" if known else "it has no options"
+        raise InvalidTask(f"{name} has no option {', '.join(unknown)}: {there}")
+
+
+def _declared_noisy(options: Mapping[str, Any]) -> bool:
+    """Tell whether noise is declared.
+
+    Raises:
+        InvalidTask: The options have anything else in them.
+    """
+    others = sorted(str(name) for name in options if name != NOISY)
     if others:
         raise InvalidTask(
             f"the options {', '.join(others)} are those of one optimizer: name it, as in "
             f'optimizer="scbo"; optimizer="{AUTO}" takes the option {NOISY} alone'
         )
-    noisy = given.get(NOISY, False)
+    noisy = options.get(NOISY, False)
     if not isinstance(noisy, bool):
         raise InvalidTask(f"the option {NOISY} must be True or False, got {noisy!r}")
     return noisy

@@ -35,6 +35,10 @@ from cbo_suite.registered import OptimizerInfo as OptimizerInfo
 from cbo_suite.registered import ProblemInfo as ProblemInfo
 
 OWN_PACKAGE = "cbo-suite"
+# Where an optimizer may be chosen by the task, this is said instead of an id.
+AUTO = "auto"
+# What every optimizer is made with beside its space; the rest are its options.
+_NO_OPTIONS = ("budget", "batch_size", "seed")
 _PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-v[0-9]+")
 _OPTIMIZER_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -158,6 +162,11 @@ def make_optimizer(
 def optimizer_factory(id: str) -> Callable[..., Optimizer]:
     """Return the class or factory of an optimizer; its options of the table are bound to it."""
     rows = _optimizers()
+    if id == AUTO and id not in rows:
+        raise UnknownId(
+            f"{AUTO!r} is no optimizer: minimize, Study and `cbo ask` choose one by it; here name "
+            "one of `cbo list`"
+        )
     if id not in rows:
         raise UnknownId(_unknown("optimizer", id, rows))
     row = rows[id]
@@ -179,11 +188,29 @@ def has_option(optimizer: str | Callable[..., Optimizer], name: str) -> bool:
         UnknownId: No such optimizer; the message suggests near ones.
         MissingExtra: It needs a library that is not installed.
     """
+    options = known_options(optimizer)
+    return options is None or name in options
+
+
+def known_options(optimizer: str | Callable[..., Optimizer]) -> list[str] | None:
+    """Name the options of an optimizer, by its id or its class; None if it takes any.
+
+    Raises:
+        UnknownId: No such optimizer; the message suggests near ones.
+        MissingExtra: It needs a library that is not installed.
+    """
     factory = optimizer_factory(optimizer) if isinstance(optimizer, str) else optimizer
-    parameters = inspect.signature(factory).parameters
-    return name in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return None  # compiled code need not say what it takes
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [
+        parameter.name
+        for parameter in parameters[1:]
+        if parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in _NO_OPTIONS
+    ]
 
 
 def resolve_problem_id(id: str) -> str:

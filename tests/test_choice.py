@@ -182,14 +182,50 @@ def test_the_log_says_what_was_taken_and_why(
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("optimizer", ["cobyla", Hill])
-def test_what_is_named_is_taken(optimizer: Any) -> None:
+class Steep(Hill):
+    """Takes whatever options it is given."""
+
+    def __init__(self, space: Space, **options: Any) -> None:
+        """Keep none of them."""
+        super().__init__(space, budget=options["budget"], seed=options["seed"])
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"), [("cobyla", {"final_radius": 0.1}), (Hill, {}), (Steep, {"a": 1})]
+)
+def test_what_is_named_is_taken(optimizer: Any, options: Any) -> None:
     """With its options, whatever the rule or a journal says."""
     taken = choose(
-        optimizer=optimizer, options={"a": 1}, batch_size=9, recorded=("random-search", {})
+        optimizer=optimizer, options=options, batch_size=9, recorded=("random-search", {})
     )
     assert (taken.name, taken.factory) == named_factory(optimizer)
-    assert taken.options == {"a": 1}
+    assert taken.options == options
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options", "words"),
+    [
+        ("cobyla", {"rho": 1}, "cobyla has no option rho: its options are initial_radius, final_"),
+        ("cobyla", {"seed": 1, "rho": 1}, "cobyla has no option rho, seed: "),
+        ("cma-es-al", {"noisy": True}, "has no option noisy: its options are handling"),
+        (Hill, {"step": 0.1}, "Hill has no option step: it has no options"),
+        ("cobyla", ["rho"], r"options must be a mapping of names to values, got \['rho'\]"),
+        (
+            None,
+            {},
+            'optimizer must be "auto", an id of `cbo list`, or a class or factory, got N',
+        ),
+        (3, {}, "or a class or factory, got 3"),
+    ],
+)
+def test_what_makes_no_optimizer_is_refused_before_the_first_evaluation(
+    optimizer: Any, options: Any, words: str
+) -> None:
+    """The error says which options or optimizers there are."""
+    with pytest.raises(InvalidTask, match=words):
+        cbo.minimize(
+            lambda x: pytest.fail("evaluated"), [0], [1], optimizer=optimizer, options=options
+        )
 
 
 @pytest.mark.parametrize(
@@ -236,6 +272,12 @@ def test_a_misspelt_auto_is_an_unknown_id() -> None:
     """No other word is taken for it."""
     with pytest.raises(UnknownId, match="unknown optimizer 'Auto'"):
         choose(optimizer="Auto")
+
+
+def test_auto_is_no_optimizer_of_a_benchmark() -> None:
+    """Who compares optimizers names them; the error says who chooses."""
+    with pytest.raises(UnknownId, match="'auto' is no optimizer: minimize, Study and `cbo ask`"):
+        cbo.run("toy-2d", "auto", budget=5)
 
 
 def test_choosing_imports_no_torch() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,6 +118,15 @@ def test_unknown_ids_are_answered_with_near_ones() -> None:
 def test_options_reach_the_problem() -> None:
     """A family takes its dimension."""
     assert cbo.make_problem("keane-30d-v1", dim=7).space.dim == 7
+
+
+def test_options_of_an_optimizer_are_known() -> None:
+    """Not the arguments that all have; None of who takes any, or does not say."""
+    assert registry.known_options("cobyqa") == ["initial_radius", "final_radius"]
+    assert registry.known_options("random-search") == []
+    takers: list[Any] = [lambda space, *rest, step=1: None, lambda **options: None, type]
+    assert [registry.known_options(taker) for taker in takers] == [["step"], None, None]
+    assert not registry.has_option("cobyqa", "seed")
 
 
 def test_a_missing_extra_is_answered_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,14 +144,16 @@ class Study:
         if n_init is None:
             n_init = max(1, min(max(10, 2 * space.dim), budget // 2))
         task = Task(UserProblem.id, optimizer, budget, batch_size, n_init, seed)
-        choice = choose_optimizer(self._factory or optimizer, options, space, task)
+        # A class without an id is named "module:name" in the file.
+        own = self._factory if ":" in optimizer else None
+        choice = choose_optimizer(own or optimizer, options, space, task)
         factory, self.choice = choice.factory, choice.reason
         reason = unsupported_reason(factory, space, task)
         if reason:
             raise UnsupportedTask(f"{optimizer} cannot serve this study: {reason}")
         beginning = Beginning(
             SCHEMA,
-            optimizer if self._factory else choice.name,
+            choice.name,
             dict(choice.options),
             budget,
             task.batch_size,

@@ -239,8 +239,10 @@ def test_what_makes_no_study_leaves_no_file(path: Path) -> None:
         Study(path)
     with pytest.raises(UnknownId, match="did you mean 'scbo'"):
         Study(path, SPACE, optimizer="scbbo")
-    with pytest.raises(OptimizerFailed, match="unexpected keyword argument 'depth'"):
+    with pytest.raises(InvalidTask, match="sobol-search has no option depth: it has no options"):
         Study(path, SPACE, optimizer="sobol-search", options={"depth": 1})
+    with pytest.raises(OptimizerFailed, match="cobyla failed in the constructor"):
+        Study(path, SPACE, optimizer="cobyla", options={"final_radius": -1.0})
     with pytest.raises(InvalidTask, match="budget"):
         Study(path, SPACE, optimizer="sobol-search", budget=0)
     narrow = type("Narrow", (Hill,), {"max_dim": 1})
