@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ from cbo_suite.study.replay import Replay
 from cbo_suite.study.results import as_run
 
 DEFAULT_OPTIMIZER, DEFAULT_BUDGET = AUTO, 100
+
+_log = logging.getLogger(__name__)
 
 
 class Point(NamedTuple):
@@ -66,7 +69,8 @@ class Study:
         """Go on with the study in a file, or begin one.
 
         To go on, the path is enough; what is given beside it must be what the study was begun with,
-        but for a larger budget, which holds from now on. A class that has no id is given again.
+        but for the budget: a larger one holds from now on, a smaller one changes nothing. A class
+        that has no id is given again.
 
         Args:
             path: Path of the file.
@@ -169,16 +173,18 @@ class Study:
     def _refuse_other(self, contents: StudyContents, given: Mapping[str, Any]) -> None:
         """Refuse to go on with a study as another one.
 
+        A smaller budget is no other study: a script that is started again says what it began with.
+
         Raises:
             JournalError: Something was given that the study was not begun with.
         """
         for name, value in given.items():
             if name == "budget":
-                known, wrong = contents.budget, whole_number(name, value, 1) < contents.budget
-            else:
-                known = getattr(contents.beginning, name)
-                wrong = value != known
-            if wrong:
+                if whole_number(name, value, 1) < contents.budget:
+                    _log.info("%s: the budget stays at %d points", self.path, contents.budget)
+                continue
+            known = getattr(contents.beginning, name)
+            if value != known:
                 shown = "another" if name == "space" else f"{known!r}, not {value!r}"
                 raise JournalError(
                     f"{self.path} was begun otherwise: its {name} is {shown}; leave it out to go "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from pathlib import Path
 from typing import Any, ClassVar
@@ -145,8 +146,20 @@ def test_larger_budget_goes_on(path: Path, optimizer: Any) -> None:
         longer.close()
     assert asked == [9, 10, 11]
     assert longer.run().task.budget == 11
-    with pytest.raises(JournalError, match="its budget is 11, not 8"):
-        Study(path, budget=8)
+
+
+def test_smaller_budget_changes_nothing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A script that says what the study was begun with goes on, and the log has a note."""
+    Study(path, SPACE, optimizer="sobol-search", budget=3, n_init=3)
+    assert len(Study(path, budget=5).ask(5)) == 3
+    before = path.read_bytes()
+    caplog.set_level(logging.INFO, "cbo_suite")
+    again = Study(path, SPACE, optimizer="sobol-search", budget=3, n_init=3)
+    assert f"{path}: the budget stays at 5 points" in caplog.text
+    assert (path.read_bytes(), again.run().task.budget) == (before, 5)
+    assert [point.id for point in again.ask(5)] == [4, 5]
+    with pytest.raises(InvalidTask, match="budget"):
+        Study(path, budget=0)
 
 
 def test_sequential_optimizer_waits_for_its_result(path: Path) -> None:
