@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cbo_suite.errors import InvalidResult, one_line
 from cbo_suite.journal import Number, Status, to_json_numbers
-from cbo_suite.protocols import Space
+from cbo_suite.protocols import Array, Space
 
 SCHEMA = 1
 
@@ -166,6 +166,36 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return cls(
             "nan", nothing, "failed", _number_of(id), None, one_line(reason) or "no reason given"
         )
+
+
+def known_results(
+    x: Array, objective: ArrayLike, constraints: ArrayLike, num_constraints: int
+) -> list[Result]:
+    """Take results of points that were not asked.
+
+    Args:
+        x: The points, shape `(n, d)`.
+        objective: Their values, shape `(n,)`.
+        constraints: Their constraint values, shape `(n, m)`; `(n,)` or `(m,)` if the other is 1.
+        num_constraints: Number of constraints m.
+
+    Raises:
+        InvalidResult: The sizes are wrong, or these are no numbers.
+    """
+    n, m = len(x), num_constraints
+    try:
+        values, rows = np.asarray(objective).reshape(-1), np.asarray(constraints)
+    except ValueError as error:
+        raise InvalidResult(f"values of known points must be numbers: {error}") from error
+    if len(values) != n:
+        raise InvalidResult(f"{n} points need as many values, got {len(values)}")
+    one_row = rows.ndim < 2 and 1 in (n, m)
+    if rows.size != n * m or not (rows.size == 0 or one_row or rows.shape == (n, m)):
+        raise InvalidResult(
+            f"constraints of {n} points must have shape ({n}, {m}), got {rows.shape}"
+        )
+    rows = rows.reshape(n, m)
+    return [Result.of(f, c, x=point) for point, f, c in zip(x, values, rows, strict=True)]
 
 
 def _number_of(id: object) -> int | None:

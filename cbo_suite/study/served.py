@@ -20,7 +20,16 @@ from cbo_suite.harness.execution import unsupported_reason
 from cbo_suite.harness.user_function import UserProblem
 from cbo_suite.protocols import Array, Space, Task, whole_number
 from cbo_suite.study.file import locked_study
-from cbo_suite.study.lines import SCHEMA, Asked, Beginning, Raised, Result, SpaceLine, Told
+from cbo_suite.study.lines import (
+    SCHEMA,
+    Asked,
+    Beginning,
+    Raised,
+    Result,
+    SpaceLine,
+    Told,
+    known_results,
+)
 from cbo_suite.study.reading import StudyContents, read_study
 from cbo_suite.study.replay import Replay
 from cbo_suite.study.results import as_run
@@ -107,6 +116,10 @@ class Study:
             given["optimizer"], self._factory = named_factory(optimizer)
         if options is not None:
             given["options"] = plain_json(dict(options), "options")
+        if space is not None and not isinstance(space, Space):
+            raise InvalidTask(
+                f"space must be a Space(lower, upper, num_constraints), got {space!r:.80}"
+            )
         if space is None and not self.path.exists():
             raise InvalidTask(
                 f"{self.path} is not there: to begin a study, give the bounds of its variables "
@@ -276,21 +289,14 @@ class Study:
         Args:
             x: Points of the space, shape `(n, d)`.
             objective: Their values, shape `(n,)`.
-            constraints: Their constraint values, shape `(n, m)`.
+            constraints: Their constraint values, shape `(n, m)`, or `(n,)` for one constraint.
 
         Raises:
             InvalidPoint: The points are not in the space.
             InvalidResult: The sizes are wrong.
         """
         points = self.space.validate(x)
-        values = np.asarray(objective).reshape(-1)
-        rows = np.asarray(constraints)
-        rows = rows.reshape(len(points), -1) if rows.size else np.empty((len(points), 0))
-        if len(values) != len(points):
-            raise InvalidResult(f"{len(points)} points need as many values, got {len(values)}")
-        self.take(
-            [Result.of(f, c, x=point) for point, f, c in zip(points, values, rows, strict=True)]
-        )
+        self.take(known_results(points, objective, constraints, self.space.num_constraints))
 
     def take(self, results: Sequence[Result]) -> int:
         """Take results, all or none; those that are there already are left out.
@@ -325,6 +331,11 @@ class Study:
 
     def _known_result(self, contents: StudyContents, result: Result) -> Result | None:
         """Check a result; return what was told of its point before, None for nothing."""
+        if result.id is None and result.x is None:
+            raise InvalidResult(
+                "a result needs the id of a point that was asked, or the coordinates of one that "
+                "was not; got neither"
+            )
         m = self.space.num_constraints
         if len(result.constraints) != m:
             raise InvalidResult(

@@ -204,6 +204,26 @@ def test_known_results_cost_no_budget(path: Path) -> None:
         study.know([[2.0, 0.0]], [1.0], [[0.0]])
     with pytest.raises(InvalidResult, match="2 points need as many values, got 1"):
         study.know(x, [0.5], [[-0.1], [-1.3]])
+    for wrong in ([-0.1, -1.3, 0.2], [[-0.1, -1.3]], [[1, 1], [1, 1]], [], ["a"], [[1], [1, 2]]):
+        with pytest.raises(InvalidResult):
+            study.know(x, [0.5, 2.0], wrong)
+    with pytest.raises(
+        InvalidResult, match=r"constraints of 2 points must have shape \(2, 1\), got"
+    ):
+        study.know(x, [0.5, 2.0], [[1, 1], [1, 1]])
+
+
+def test_known_results_may_be_written_plainly(path: Path) -> None:
+    """One constraint of several points, or several of one point; nothing where there are none."""
+    study = Study(path, SPACE, optimizer=Hill, budget=3)
+    study.know([[0.4, 0.2], [0.9, 0.9]], [0.5, 2.0], [-0.1, -1.3])
+    study.know([[0.3, 0.2]], 0.25, -0.5)
+    assert study.run().constraints.tolist() == [[-0.1], [-1.3], [-0.5]]
+    free = Study(path.with_name("free.jsonl"), Space([0.0], [1.0]), optimizer=Hill, budget=3)
+    free.know([[0.4], [0.2]], [0.5, 2.0])
+    two = Study(path.with_name("two.jsonl"), Space([0.0], [1.0], 2), optimizer=Hill, budget=3)
+    two.know([[0.4]], [0.5], [1.0, 2.0])
+    assert (free.run().constraints.shape, two.run().constraints.tolist()) == ((2, 0), [[1.0, 2.0]])
 
 
 @pytest.mark.parametrize(
@@ -217,6 +237,7 @@ def test_known_results_cost_no_budget(path: Path) -> None:
         (2, None, [0.0], "must be numbers"),
         (2, [1.0, 2.0], [0.0], "must be numbers"),
         ("2", 1.0, [0.0], "the id of a point is a whole number, got '2'"),
+        (None, 1.0, [0.0], "a result needs the id of a point that was asked"),
         (1, 1.5, [0.0], "told before, with other values: 1.0 -0.5, now 1.5 0.0"),
     ],
 )
@@ -250,6 +271,11 @@ def test_what_makes_no_study_leaves_no_file(path: Path) -> None:
     """Every one is a typed error."""
     with pytest.raises(InvalidTask, match="is not there"):
         Study(path)
+    for wrong in ({"lower": [0.0], "upper": [1.0]}, [0.0, 1.0]):
+        with pytest.raises(
+            InvalidTask, match=r"space must be a Space\(lower, upper, num_constraints"
+        ):
+            Study(path, wrong)  # type: ignore[arg-type]
     with pytest.raises(UnknownId, match="did you mean 'scbo'"):
         Study(path, SPACE, optimizer="scbbo")
     with pytest.raises(InvalidTask, match="sobol-search has no option depth: it has no options"):
