@@ -66,6 +66,7 @@ def tell(study: Path, values: tuple[str, ...], failed: str | None) -> None:
     if not values and failed is None and stream.isatty():
         raise click.UsageError("give ID OBJECTIVE CONSTRAINTS..., or results on standard input")
     served = Study(study)
+    places: list[str] = []
     if failed is not None:
         if len(values) != 1:
             raise click.UsageError("--failed goes with the id of one point and no values")
@@ -73,8 +74,8 @@ def tell(study: Path, values: tuple[str, ...], failed: str | None) -> None:
     elif values:
         results = [_from_words(values)]
     else:
-        results = _from_stream(stream, served)
-    new = served.take(results)
+        results, places = _from_stream(stream, served)
+    new = served.take(results, places)
     known = len(results) - new
     note = f", {known} known before" if known else ""
     click.echo(f"{new} {'result' if new == 1 else 'results'} taken{note}")
@@ -88,11 +89,11 @@ def _failure(served: Study, id: int, reason: str) -> Result:
     return Result.failure(id, reason, served.space.num_constraints)
 
 
-def _from_stream(stream: TextIO, served: Study) -> list[Result]:
-    """Read a result from every line; whatever is wrong names its line."""
+def _from_stream(stream: TextIO, served: Study) -> tuple[list[Result], list[str]]:
+    """Read a result from every line, and say which line; whatever is wrong names its line."""
     from cbo_suite.errors import CboError, InvalidResult
 
-    results = []
+    results, places = [], []
     for number, text in enumerate(stream, start=1):
         line = text.strip()
         # The head that `cbo ask --format csv` prints may come back.
@@ -106,9 +107,10 @@ def _from_stream(stream: TextIO, served: Study) -> list[Result]:
         except (CboError, click.UsageError, msgspec.DecodeError) as error:
             reason = error.message if isinstance(error, click.UsageError) else str(error)
             raise InvalidResult(f"line {number}: {reason}; no result was taken") from error
+        places.append(f"line {number}")
     if not results:
         raise InvalidResult("there is no result on standard input")
-    return results
+    return results, places
 
 
 def _from_row(row: _Row, served: Study) -> Result:

@@ -38,6 +38,17 @@ class LockedStudy:
         self.contents: StudyContents | None = parse_study(_read(handle), path)
         self._length = os.fstat(handle).st_size
 
+    @property
+    def begun(self) -> StudyContents:
+        """What a study holds that has its first line.
+
+        Raises:
+            JournalError: It has it no longer.
+        """
+        if self.contents is None:
+            raise JournalError(f"{self._path} was emptied: restore it from a copy")
+        return self.contents
+
     def append(self, line: StudyLine) -> StudyContents:
         """Write one line, wait until it is on the disk, and take it in.
 

@@ -167,6 +167,13 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             "nan", nothing, "failed", _number_of(id), None, one_line(reason) or "no reason given"
         )
 
+    @property
+    def shown(self) -> str:
+        """Its values in one line, or why there are none."""
+        if self.status == "failed":
+            return f"failed ({self.message})"
+        return " ".join(str(value) for value in (self.objective, *self.constraints))
+
 
 def known_results(
     x: Array, objective: ArrayLike, constraints: ArrayLike, num_constraints: int

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cbo_suite.choice import AUTO, choose_optimizer, kept_options
-from cbo_suite.errors import InvalidResult, InvalidTask, JournalError, UnknownId, UnsupportedTask
+from cbo_suite.errors import (
+    InvalidPoint,
+    InvalidResult,
+    InvalidTask,
+    JournalError,
+    UnknownId,
+    UnsupportedTask,
+)
 from cbo_suite.harness import Factory, Run, named_factory
 from cbo_suite.harness.description import plain_json
 from cbo_suite.harness.design import initial_design
@@ -217,9 +224,7 @@ class Study:
         """
         whole_number("n", n, 1)
         with locked_study(self.path) as study:
-            contents = study.contents
-            if contents is None:
-                raise JournalError(f"{self.path} was emptied: restore it from a copy")
+            contents = study.begun
             begin, last = contents.beginning, contents.last_id
             wanted = min(n, contents.budget - last)
             if wanted < 1:
@@ -298,8 +303,12 @@ class Study:
         points = self.space.validate(x)
         self.take(known_results(points, objective, constraints, self.space.num_constraints))
 
-    def take(self, results: Sequence[Result]) -> int:
+    def take(self, results: Sequence[Result], places: Sequence[str] = ()) -> int:
         """Take results, all or none; those that are there already are left out.
+
+        Args:
+            results: The results.
+            places: Where each of them stands, such as "line 3", for errors.
 
         Returns:
             The number of results that were new.
@@ -310,21 +319,22 @@ class Study:
             InvalidPoint: A known point is not in the space.
         """
         with locked_study(self.path) as study:
-            contents = study.contents
-            if contents is None:
-                raise JournalError(f"{self.path} was emptied: restore it from a copy")
+            contents = study.begun
             new: dict[object, Result] = {}
-            for place, result in enumerate(results):
-                before = self._known_result(contents, result)
-                key = ("known", place) if result.id is None else result.id
-                before = before or new.get(key)
-                if before is None:
-                    new[key] = result
-                elif before != result:
-                    raise InvalidResult(
-                        f"point {result.id} was told before, with other values: {_show(before)}, "
-                        f"now {_show(result)}; what was told stays"
-                    )
+            for number, result in enumerate(results):
+                key = ("known", number) if result.id is None else result.id
+                try:
+                    before = self._known_result(contents, result) or new.setdefault(key, result)
+                    if before != result:
+                        raise InvalidResult(
+                            f"point {result.id} was told before, with other values: "
+                            f"{before.shown}, now {result.shown}; what was told stays"
+                        )
+                except (InvalidPoint, InvalidResult) as error:
+                    if not places:
+                        raise
+                    text = f"{places[number]}: {error}; no result was taken"
+                    raise type(error)(text) from error
             if new:
                 study.append(Told(list(new.values())))
             return len(new)
@@ -385,10 +395,3 @@ class Study:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _show(result: Result) -> str:
-    """Write the values of a result, or why there are none."""
-    if result.status == "failed":
-        return f"failed ({result.message})"
-    return " ".join(str(value) for value in (result.objective, *result.constraints))

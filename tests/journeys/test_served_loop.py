@@ -249,6 +249,14 @@ def test_bad_input_is_named(
         ("1 2 three", "line 2: objective and constraints of point 1 must be numbers"),
         ("first 2 3", "line 2: 'first' is no id"),
         ("1", "line 2: point 1 needs an objective"),
+        ("9 1 2", "line 2: point 9 was never asked in old.jsonl; under way: 1, 2"),
+        ("1 2", "line 2: point 1 needs 1 constraint values, got 0"),
+        ("2 0.75 -1", "line 2: point 2 was told before, with other values: 0.5 -1.0, now 0.75 -1"),
+        (
+            '{"x": [3, 0], "objective": 1, "constraints": [0]}',
+            "line 2: points must be finite and i",
+        ),
+        ("\n1 2 3 4", "line 3: point 1 needs 1 constraint values, got 2"),
     ],
 )
 def test_bad_line_names_its_number(
