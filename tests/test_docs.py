@@ -6,9 +6,12 @@ three backticks and `python no-run` is left out; shell commands stand in `consol
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from cbo_suite.checks.problem_rules import PROBLEM_RULES
 from cbo_suite.checks.rules import Rule
 from cbo_suite.optimizers import OPTIMIZERS
 from cbo_suite.site.texts import Library
+from cbo_suite.study import is_study, read_study
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -50,20 +54,63 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def run_program(
+    program: Path, folder: Path, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder; skip the test if it needs what is not installed."""
+    done = subprocess.run(
+        [sys.executable, program], cwd=folder, capture_output=True, text=True, timeout=timeout
+    )
+    if re.search(r"^cbo_suite\.errors\.Missing(Extra|Executable)", done.stderr, re.MULTILINE):
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    return done
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", with_python(PAGES), ids=name_of)
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
-    """The blocks of the page run in order."""
+    """The blocks of the page run in order, and again if there is a file to go on from."""
     program = tmp_path / f"{page.stem}.md.py"
     program.write_text(program_of(page.read_text("utf-8")), "utf-8")
     folder = tmp_path / "empty"
     folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, program], cwd=folder, capture_output=True, text=True, timeout=300
-    )
-    if re.search(r"^cbo_suite\.errors\.Missing(Extra|Executable)", done.stderr, re.MULTILINE):
-        pytest.skip(done.stderr.strip().splitlines()[-1])
+    done = run_program(program, folder)
     assert done.returncode == 0, f"{name_of(page)}:\n{done.stderr}"
+    if list(folder.glob("*.jsonl")):
+        again = run_program(program, folder)
+        assert again.returncode == 0, f"{name_of(page)}, a second time:\n{again.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="programs are killed by a signal")
+@pytest.mark.parametrize("enough", [2, 9])
+def test_the_program_of_a_study_goes_on_when_it_was_killed(enough: int, tmp_path: Path) -> None:
+    """The first example of ask-tell.md, killed while points are out, ends when it is restarted."""
+    page = (ROOT / "docs" / "ask-tell.md").read_text("utf-8")
+    source = page.partition("```python\n")[2].partition("```")[0]
+    # Slow simulations, so that some are under way, and an optimizer that takes no time.
+    for before, after in (
+        ("    if x[0] > 1.95:\n", "    __import__('time').sleep(x[0] / 5)\n    if x[0] > 1.95:\n"),
+        ('optimizer="scbo"', 'optimizer="sobol-search"'),
+    ):
+        assert before in source
+        source = source.replace(before, after)
+    program, path = tmp_path / "program.py", tmp_path / "beam-queue.jsonl"
+    program.write_text(source, "utf-8")
+    killed = subprocess.Popen([sys.executable, program], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not is_study(path) or len(read_study(path).told) < enough:
+        assert killed.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert read_study(path).pending
+    done = run_program(program, tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    contents = read_study(path)
+    assert sorted(contents.told) == list(range(1, 25))
+    assert not contents.pending
 
 
 def test_pages_for_newcomers_have_something_to_run() -> None:
