@@ -6,6 +6,7 @@ three backticks and `python no-run` is left out; shell commands stand in `consol
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from cbo_suite import errors
 from cbo_suite.checks.optimizer_rules import OPTIMIZER_RULES
 from cbo_suite.checks.problem_rules import PROBLEM_RULES
 from cbo_suite.checks.rules import Rule
@@ -149,6 +151,15 @@ def test_pages_list_the_rules_in_their_words(page: str, rules: Sequence[Rule[Any
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     table = text.partition("| rule | what it asks |\n|---|---|\n")[2].partition("\n\n")[0]
     assert table.splitlines() == [f"| `{rule.name}` | {rule.asks} |" for rule in rules]
+
+
+def test_errors_are_the_errors_of_python_that_the_page_says() -> None:
+    """The table of errors that `minimize` raises."""
+    text = (ROOT / "docs" / "minimize.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([A-Z]\w+)` \| `(\w+)` \|", text, re.MULTILINE)
+    assert len(rows) > 9
+    for name, kind in rows:
+        assert issubclass(getattr(errors, name), getattr(builtins, kind)), name
 
 
 def test_every_optimizer_has_a_method_card() -> None:
