@@ -117,6 +117,8 @@ def test_wheel_works_without_the_checkout(wheel: Path, python: Path, tmp_path: P
     assert found.startswith("12 ")
     assert "keane-30d-v1" in found.split()
     assert "keane-30d-v1" in run_outside([str(python.with_name("cbo")), "list"], tmp_path)
+    # The line of our hints looks for libraries only: the package need not be on an index.
+    run_outside([*install, "--no-deps", "--no-index", "cbo-suite[scbo]"], tmp_path)
 
 
 @pytest.mark.parametrize("links", ["links", "files"])
