@@ -114,7 +114,8 @@ class Loop:
         try:
             self.restore_state()
             while self.told < self.task.budget:
-                if not self.recorded and (reason := self.watch.stop_reason()):
+                reason = "" if self.recorded else self.watch.stop_reason(self.told_anew > 0)
+                if reason:
                     return self.stop(reason, self.recommendation())
                 while len(self.under_way) < self.slots and self.may_ask():
                     self.start_group()
@@ -193,6 +194,7 @@ class Loop:
         """Set the clock to that of the last recorded batch and evaluate what was under way."""
         self.clock = last.clock
         self.began = time.perf_counter() - last.clock
+        self.watch.start_clock()
         for group in sorted(self.under_way):
             self.evaluator.start(group.first, group.x)
 

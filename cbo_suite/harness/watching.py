@@ -26,9 +26,13 @@ class Watch:
     def __init__(self, settings: Settings, budget: int) -> None:
         """Begin with the data that were known beforehand; the clock of `stop_after` starts."""
         self._settings, self._budget = settings, budget
-        self._began = time.monotonic()
         self._enough = False
+        self.start_clock()
         self.reset()
+
+    def start_clock(self) -> None:
+        """Let the time of `stop_after` begin now: what is on record takes none of it."""
+        self._began = time.monotonic()
 
     def reset(self) -> None:
         """Forget all evaluations: the run is told again from its beginning."""
@@ -61,8 +65,12 @@ class Watch:
         # Nothing but True counts: a callback may well return what something else has returned.
         self._enough = isinstance(answer := callback(progress), bool | np.bool_) and bool(answer)
 
-    def stop_reason(self) -> str:
-        """Say why the run shall stop before its budget is spent, "" to go on."""
+    def stop_reason(self, any_new: bool) -> str:
+        """Say why the run shall stop before its budget is spent, "" to go on.
+
+        Args:
+            any_new: Whether anything was evaluated since the run began or went on.
+        """
         target, seconds = self._settings.stop_at, self._settings.stop_after
         best = self._best
         if self._enough:
@@ -70,7 +78,7 @@ class Watch:
         if target is not None and best is not None:
             if best.violation == 0.0 and best.objective <= target:
                 return f"a feasible value of at most {target:g} was reached"
-        # Before anything is told there would be nothing to return.
-        if seconds is not None and best and time.monotonic() - self._began >= seconds:
+        # However short the time is, every call gets further.
+        if seconds is not None and any_new and time.monotonic() - self._began >= seconds:
             return f"{seconds:g} s have passed"
         return ""

@@ -60,6 +60,14 @@ def test_time_that_passes_before_the_first_batch_leaves_one_result() -> None:
     assert "1e-09 s have passed" in result.message
 
 
+def test_however_short_the_time_is_every_call_gets_further(tmp_path: Path) -> None:
+    """Neither the replay of what is on record nor known data use up the time."""
+    path = tmp_path / "run.jsonl"
+    made = [minimize(stop_after=1e-9, journal=path).nfev for _ in range(3)]
+    assert made == [1, 2, 3]
+    assert minimize(stop_after=1e-9, data=([[0.5, 0.5]], [1.0], [[]])).nfev == 1
+
+
 def test_a_callback_that_returns_true_ends_the_run() -> None:
     """True and nothing else; it sees the failures too."""
     seen: list[Progress] = []
