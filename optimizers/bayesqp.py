@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cbo_suite.optimizers.shared.library import Library
-from cbo_suite.optimizers.shared.recast import CallbackOptimizer, Evaluate, Solve
+from cbo_suite.optimizers.shared.recast import CallbackOptimizer, Evaluate, Solve, Values
 from cbo_suite.protocols import Array, Space
 
 LIBRARY = Library("bayesqp", "bayesqp", "0.1.1", "bayesqp")
@@ -22,7 +22,11 @@ TORCH = Library("torch", "torch", "2.13.0", "bayesqp")
 
 
 class BayeSQP(CallbackOptimizer):
-    """BayeSQP at its own settings, started at the best point of the initial design."""
+    """BayeSQP at its own settings, started at the best point of the initial design.
+
+    Objective and constraints are divided by their deviations over the design: the library has
+    constants that suit values of about one.
+    """
 
     deterministic_search: ClassVar[bool] = False
 
@@ -42,6 +46,8 @@ class BayeSQP(CallbackOptimizer):
         torch = TORCH.load("bayesqp")
         with _own_precision():
             self._library = LIBRARY.load("bayesqp")
+        self._scales: Values | None = None
+        self._errors: list[str] = []
         short = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._generators = (
             torch.Generator().manual_seed(short).get_state(),
@@ -59,31 +65,51 @@ class BayeSQP(CallbackOptimizer):
         finally:
             self._generators = _swap_generators(theirs)
 
+    def inspect(self) -> dict[str, int]:
+        """Return the number of restarts, and how many of them an error made necessary."""
+        return {**super().inspect(), "errors": len(self._errors)}
+
     def _solver(self, start: Array) -> Solve:
         """Return the solver from this start `(d,)` of the unit cube."""
         library, budget, limits = self._library, self._budget, self._space.num_constraints
+        if self._scales is None:
+            self._scales = _deviations(list(self._memory.values()), limits)
+        (of_objective, of_constraints), errors = self._scales, self._errors
 
         def solve(evaluate: Evaluate) -> None:
             import torch
 
-            problem = _Problem(start.size, limits, evaluate)
+            def scaled(unit: Array) -> Values:
+                objective, constraints = evaluate(unit)
+                return objective / of_objective, constraints / of_constraints
+
+            problem = _Problem(start.size, limits, scaled)
             solver = _repaired(library)(objective_function=problem)
             try:
                 # More evaluations than it can use, as the budget is the harness's.
                 solver.minimize(torch.tensor(start[None]), max_evals=2 * budget)
-            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
                 # The library gives up on models that cannot be fitted and on subproblems that
                 # cannot be solved: it is started again, as when it has converged.
-                return
+                errors.append(type(error).__name__)
 
         return solve
+
+
+def _deviations(told: list[Values], num_constraints: int) -> Values:
+    """Return by what values are divided: their deviation, 1 where they do not differ."""
+    if len(told) < 2:
+        return 1.0, np.ones(num_constraints)
+    objective = float(np.std([values[0] for values in told]))
+    constraints = np.std([values[1] for values in told], axis=0)
+    return objective or 1.0, np.where(constraints > 0.0, constraints, 1.0)
 
 
 def _repaired(library: Any) -> Any:
     """Return the solver's class, able to live with NumPy 2.4.
 
-    There an array of one number is no number any more: left as it is, every subproblem fails, and
-    the solver quietly takes random directions instead.
+    There an array of one number is no number any more: left as it is, every subproblem fails, the
+    solver takes random directions instead, and these have roots of negative numbers in them.
     """
 
     class Solver(library.BayeSQP):  # type: ignore[misc]

@@ -11,7 +11,6 @@ import resource
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ import cbo_suite as cbo
 from cbo_suite import Evaluation, Space
 from cbo_suite.errors import InvalidTask, MissingExtra
 from cbo_suite.harness.environment import describe_versions
-from cbo_suite.optimizers.bayesqp import BayeSQP, _repaired
 from cbo_suite.optimizers.botorch_logcei import BotorchLogCEI
 from cbo_suite.optimizers.egobox import Egobox
 from cbo_suite.optimizers.isres import Isres
@@ -32,8 +30,8 @@ from cbo_suite.optimizers.nomad import Nomad
 from cbo_suite.optimizers.optuna_samplers import OptunaGP, OptunaTPE
 from cbo_suite.protocols import Array
 from cbo_suite.registry import make_optimizer
+from tests.optimizers.advancing import SQUARE, advance, corner, draw, least
 
-Problem = Callable[[Array], Evaluation]
 # Id to module, distribution and extra.
 LIBRARIES = {
     "egobox": ("egobox", "egobox", "egobox"),
@@ -44,34 +42,6 @@ LIBRARIES = {
     "bayesqp": ("bayesqp", "bayesqp", "bayesqp"),
     "isres": ("pymoo.algorithms.soo.nonconvex.isres", "pymoo", "pymoo"),
 }
-SQUARE = Space([-2.0, -2.0], [2.0, 2.0], 2)
-
-
-def corner(x: Array) -> Evaluation:
-    """The example of bayesqp's documentation: the minimum is 0.5, at (0.5, 0.5)."""
-    constraints = np.column_stack([1.0 - x.sum(axis=1), x[:, 0] - 0.5])
-    return Evaluation((x**2).sum(axis=1), constraints)
-
-
-def advance(optimizer: Any, problem: Problem, design: Array, rounds: int, n: int = 1) -> Array:
-    """Tell a design, then ask and tell; return all points in order, the design first."""
-    optimizer.tell(design, problem(design))
-    points = [design]
-    for _ in range(rounds):
-        points.append(optimizer.ask(n))
-        optimizer.tell(points[-1], problem(points[-1]))
-    return np.vstack(points)
-
-
-def least(problem: Problem, points: Array) -> float:
-    """The least objective of the feasible points."""
-    values = problem(points)
-    return float(values.objective.min(where=values.feasible, initial=np.inf))
-
-
-def draw(space: Space, count: int) -> Array:
-    """Some points of a space."""
-    return space.sample(count, np.random.default_rng(3))
 
 
 def test_egobox_finds_the_minima_of_its_examples() -> None:
@@ -280,45 +250,6 @@ def test_the_seconds_of_nomads_processes_are_on_record() -> None:
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert run.seconds_processor is not None
     assert 0.05 < 0.8 * spent < run.seconds_processor
-
-
-def test_bayesqp_gives_the_points_of_its_own_loop() -> None:
-    """Its own loop with its own wrapper of a problem evaluates the same points."""
-    library = pytest.importorskip("bayesqp")
-    precision = torch.get_default_dtype()
-    design = np.array([[-1.0, 1.5]])
-    ours = advance(BayeSQP(SQUARE, budget=30, seed=8), corner, design, 17)
-    assert torch.get_default_dtype() == precision
-
-    problem = library.NumpyToConstrainedBoTorchProblem(
-        objective_func=lambda x: float((x**2).sum()),
-        constraint_funcs=[lambda x: float(x.sum() - 1.0), lambda x: float(0.5 - x[0])],
-        bounds=[(-2.0, 2.0), (-2.0, 2.0)],
-    )
-    seed = int(np.random.SeedSequence(8).generate_state(1)[0])
-    state = torch.get_rng_state()
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(seed)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            solver = _repaired(library)(objective_function=problem)
-            result = solver.minimize(torch.tensor(design), max_evals=18)
-    finally:
-        torch.set_default_dtype(precision)
-        torch.set_rng_state(state)
-    count = len(result.x_history)
-    assert count == 18
-    assert np.allclose(ours[:count], result.x_history, atol=1e-6)
-    assert least(corner, ours) == pytest.approx(0.5, abs=0.1)
-
-
-def test_bayesqp_leaves_the_global_generators_alone() -> None:
-    """What it draws from them is given back."""
-    state = torch.get_rng_state(), np.random.get_state()
-    advance(BayeSQP(SQUARE, budget=30, seed=8), corner, draw(SQUARE, 3), 10)
-    assert torch.equal(torch.get_rng_state(), state[0])
-    assert np.array_equal(np.random.get_state()[1], state[1][1])  # type: ignore[index]
 
 
 @pytest.mark.parametrize("id_", list(LIBRARIES))
