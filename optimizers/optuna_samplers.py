@@ -51,11 +51,11 @@ class _Study(ABC):
         short = int(np.random.SeedSequence(seed).generate_state(1)[0])
         with _quiet(self._library):
             self._study = self._library.create_study(
-                direction="minimize", sampler=self._sampler(short, batch_size)
+                direction="minimize", sampler=self._sampler(short)
             )
 
     @abstractmethod
-    def _sampler(self, seed: int, batch_size: int) -> Any:
+    def _sampler(self, seed: int) -> Any:
         """Make the sampler at the library's settings."""
 
     def _distribution(self, index: int) -> Any:
@@ -132,7 +132,7 @@ class OptunaGP(_Study):
 
     ID = "optuna-gp"
 
-    def _sampler(self, seed: int, batch_size: int) -> Any:
+    def _sampler(self, seed: int) -> Any:
         """Gaussian processes and log constrained expected improvement; running trials count."""
         TORCH.load(self.ID)
         return self._library.samplers.GPSampler(seed=seed)
@@ -143,9 +143,9 @@ class OptunaTPE(_Study):
 
     ID = "optuna-tpe"
 
-    def _sampler(self, seed: int, batch_size: int) -> Any:
-        """Parzen estimators; with batches running trials count, as the library advises."""
-        return self._library.samplers.TPESampler(seed=seed, constant_liar=batch_size > 1)
+    def _sampler(self, seed: int) -> Any:
+        """Parzen estimators; running trials count."""
+        return self._library.samplers.TPESampler(seed=seed)
 
 
 @contextmanager
