@@ -55,11 +55,18 @@ def track_of(evidence: Evidence) -> Track:
     return Track("some-v1", "Some", tuple((id_,) for id_ in evidence))
 
 
+def is_whole(track_id: str, evidence: Evidence) -> bool:
+    """Tell whether all candidates have rows on all problems of a track."""
+    problems = next(track.problems for track in TRACKS if track.id == track_id)
+    region = LARGE if track_id == "large-v1" else SMALL
+    return set(problems) <= set(region.problems(evidence))
+
+
 @pytest.mark.parametrize("name", REGIONS)
 def test_the_rule_takes_who_is_best(name: str) -> None:
-    """In every region with rows, by the mean score of its problems."""
+    """In every region with rows, by the mean score of its problems; half a track decides nothing."""
     region, evidence = REGIONS[name], load_evidence()
-    if region.problems(evidence):
+    if region.problems(evidence) and not (region is LARGE and not is_whole("large-v1", evidence)):
         assert region.taken == best_of(evidence, region)
 
 
@@ -72,6 +79,8 @@ def test_the_rule_loses_little_on_problems_that_were_left_out() -> None:
     judged = judge_tracks(evidence)
     assert "small-v1" in judged
     for track, judgement in judged.items():
+        if not is_whole(track, evidence):
+            continue
         assert judgement.loss <= 2 * judgement.error, (track, judgement)
 
 
