@@ -64,7 +64,7 @@ def is_whole(track_id: str, evidence: Evidence) -> bool:
 
 @pytest.mark.parametrize("name", REGIONS)
 def test_the_rule_takes_who_is_best(name: str) -> None:
-    """In every region with rows, by the mean score of its problems; half a track decides nothing."""
+    """In every region with rows, by the mean score there; half a track decides nothing."""
     region, evidence = REGIONS[name], load_evidence()
     if region.problems(evidence) and not (region is LARGE and not is_whole("large-v1", evidence)):
         assert region.taken == best_of(evidence, region)
