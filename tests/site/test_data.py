@@ -171,11 +171,13 @@ def test_best_paths_stand_on_the_map(tmp_path: Path, visit_to: Callable[..., Vis
 
 
 def test_best_points_have_the_values_that_are_named(board: Board) -> None:
-    """Of every problem of the real records: feasible, and of the best value on the page."""
+    """Of every problem with a feasible run: feasible, and of the best value on the page."""
     folder = ROOT / "leaderboard" / "runs"
     points = find_bests(board, [folder]).points
-    assert set(points) == {problem.problem for problem in board.problems}
-    for problem in board.problems:
+    solved = [problem for problem in board.problems if problem.best_found is not None]
+    assert set(points) == {problem.problem for problem in solved}
+    assert len(solved) >= 10
+    for problem in solved:
         evaluation = cbo.make_problem(problem.problem).evaluate(np.array([points[problem.problem]]))
         assert problem.best_found is not None
         assert evaluation.objective[0] == pytest.approx(problem.best_found.value, rel=1e-9)

@@ -37,6 +37,7 @@ STRUCTURE = """() => {
   }
   for (const chart of all(".chart")) {
     if (!chart.getAttribute("aria-label")) faults.push(`chart without label: ${chart.id}`);
+    if (chart.textContent === "No run has found a feasible point.") continue;
     if (!chart.querySelector("svg")) faults.push(`no picture: ${chart.id}`);
     const marks = chart.querySelectorAll(".mark-line path, .mark-symbol path").length;
     if (marks === 0) faults.push(`empty chart: ${chart.id}`);

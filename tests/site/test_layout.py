@@ -218,6 +218,23 @@ def test_problem_pages_name_optimizers_with_identical_results(small: Path) -> No
 
 
 @pytest.mark.slow
+def test_a_problem_that_nobody_solves_says_so(
+    tmp_path: Path, visit_to: Callable[..., Visit]
+) -> None:
+    """There is no curve to draw; the share of feasible runs, zero, is drawn."""
+    records = [make([None, None], problem="toy-2d-v1", seed=seed) for seed in range(10)]
+    references = {"toy-2d-v1": make_reference(budget=2, n_init=0)}
+    write(build(make_board(records, references)), tmp_path)
+    page = visit_to(tmp_path).open("problem/toy-2d-v1.html")
+    assert page.inner_text("#convergence") == "No run has found a feasible point."
+    assert page.locator("#feasible .mark-line path").count() == 1
+    text = page.inner_text("main")
+    assert "0/10" in text
+    assert "no run has found a feasible point" in text
+    assert "None" not in text
+
+
+@pytest.mark.slow
 def test_tables_on_a_phone(visit_to: Callable[..., Visit], site: Path) -> None:
     """Nothing shines through the stuck column, and it leaves room for numbers."""
     visit = visit_to(site, dark_phone=True)
@@ -253,7 +270,9 @@ def test_chart_and_formulas_on_a_phone(
     labels = page.evaluate(SHOWN_LABELS, "anytime")
     assert {"0", "100"} <= set(labels)
     assert [label for label in labels if not label.isdigit()] == [
-        problem.problem for problem in board.problems
+        problem.problem
+        for problem in board.problems
+        if any(row.optimizer == "scbo" for row in problem.rows)
     ]
     page = visit.open("scoring.html")
     assert page.locator("math, .formula").count() >= 5
