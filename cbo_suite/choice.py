@@ -22,8 +22,10 @@ from cbo_suite.registry import has_option, known_options, list_optimizers
 NOISY = "noisy"
 # The longest runs of any problem of the suite: beyond, models of all results take too long.
 LONGEST = 5000
-# Up to here a model of all results is quick, and the board has problems with one point at a time.
-SMALL_DIM, SMALL_BUDGET = 15, 500
+# Up to here a model of the whole box is ahead of a trust region; no run there is longer.
+SMALL_DIM, SMALL_BUDGET = 15, 1000
+# The numbers of variables where SLACK is ahead of cEI.
+SLACK_DIMS = (3, 4)
 
 # The extra with the models, and the library that each extra is there for.
 MODELS = "scbo"
@@ -101,10 +103,8 @@ def _has_models(situation: Situation) -> bool:
 
 
 def _is_small(situation: Situation) -> bool:
-    """Tell whether a task is like those of the board with one point at a time."""
-    return (
-        situation.at_once == 1 and situation.dim <= SMALL_DIM and situation.budget <= SMALL_BUDGET
-    )
+    """Tell whether a model of the whole box is good and quick enough."""
+    return situation.dim <= SMALL_DIM and situation.budget <= SMALL_BUDGET
 
 
 RULE: tuple[Branch, ...] = (
@@ -127,16 +127,23 @@ RULE: tuple[Branch, ...] = (
         "it alone has a model of noise, by which it recommends a point",
     ),
     Branch(
-        f"one point at a time, at most {SMALL_DIM} variables and {SMALL_BUDGET} evaluations",
+        f"one point at a time, {SLACK_DIMS[0]} or {SLACK_DIMS[1]} variables, at most "
+        f"{SMALL_BUDGET} evaluations",
+        lambda s: _is_small(s) and s.at_once == 1 and s.dim in SLACK_DIMS,
+        ("slack",),
+        "it has the best mean score on such problems",
+    ),
+    Branch(
+        f"at most {SMALL_DIM} variables and {SMALL_BUDGET} evaluations",
         _is_small,
         ("cei",),
         "it has the best mean score on such problems",
     ),
     Branch(
-        "all else: several points at once, more variables, or more evaluations",
+        "all else: more variables, or more evaluations",
         lambda s: True,
         ("scbo",),
-        "it is made for batches, many variables and long runs",
+        "it has the best mean score on such problems, and is made for long runs",
     ),
 )
 

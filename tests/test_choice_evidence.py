@@ -7,29 +7,30 @@ it is run again.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from cbo_suite.choice import RULE, find_branch
+from cbo_suite.choice import RULE, Situation, find_branch
 from cbo_suite.records import read_records
-from cbo_suite.scoring import TRACKS, Track, load_references, make_board
+from cbo_suite.scoring import TRACKS, load_references, make_board
+from tests.golden.choice_evidence import STOPS, Evidence, Problem, Row, gather, load_evidence
+from tests.golden.choice_fit import fit_lines
 from tests.golden.choice_page import make_tables, write_tables
 from tests.golden.derive_choice import (
+    BATCHES,
+    CANDIDATES,
     LARGE,
-    REGIONS,
+    ONE_BY_ONE,
     SMALL,
-    STOPS,
-    Evidence,
-    Problem,
     Region,
-    Row,
     best_of,
-    gather,
+    has_all_rows,
     judge,
     judge_region,
     judge_tracks,
-    load_evidence,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,9 @@ PAGE = (ROOT / "docs" / "choose.md").read_text("utf-8")
 SOME = ("slack", "cei", "pesc", "scbo", "cobyla", "cma-es")
 
 
-def invented(scores: dict[str, list[float]], error: float = 1.0) -> Evidence:
+def invented(
+    scores: dict[str, list[float]], error: float = 1.0, dims: Sequence[int] = ()
+) -> Evidence:
     """Make evidence of small problems; the optimizers that are not named have score 0."""
     count = len(next(iter(scores.values())))
     rows = [
@@ -47,41 +50,34 @@ def invented(scores: dict[str, list[float]], error: float = 1.0) -> Evidence:
         }
         for i in range(count)
     ]
-    return {f"p{i}-2d-v1": Problem(2, 1, 100, 1, rows[i]) for i in range(count)}
+    sizes = dims or [2] * count
+    return {f"p{i}-{sizes[i]}d-v1": Problem(sizes[i], 1, 100, 1, rows[i]) for i in range(count)}
 
 
-def track_of(evidence: Evidence) -> Track:
-    """A track of all these problems."""
-    return Track("some-v1", "Some", tuple((id_,) for id_ in evidence))
+def test_the_rule_takes_what_the_records_speak_for() -> None:
+    """On every problem of the evidence, by the best fit to all of it."""
+    evidence = load_evidence()
+    lines = fit_lines(evidence)
+    assert lines is not None
+    for problem in evidence.values():
+        assert find_branch(problem.situation()).optimizers[0] == lines.take(problem)
 
 
-def is_whole(track_id: str, evidence: Evidence) -> bool:
-    """Tell whether all candidates have rows on all problems of a track."""
-    problems = next(track.problems for track in TRACKS if track.id == track_id)
-    region = LARGE if track_id == "large-v1" else SMALL
-    return set(problems) <= set(region.problems(evidence))
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_the_rule_takes_who_is_best(name: str) -> None:
-    """In every region with rows, by the mean score there; half a track decides nothing."""
-    region, evidence = REGIONS[name], load_evidence()
-    if region.problems(evidence) and not (region is LARGE and not is_whole("large-v1", evidence)):
-        assert region.taken == best_of(evidence, region)
+@pytest.mark.parametrize(("region", "at_once"), [(ONE_BY_ONE, 1), (BATCHES, 50)])
+def test_the_rule_without_torch_takes_who_is_best(region: Region, at_once: int) -> None:
+    """By the mean score of those that need none."""
+    taken = find_branch(Situation(5, 5, 100, at_once, models=False)).optimizers[0]
+    assert taken == best_of(load_evidence(), region)
 
 
 def test_the_rule_loses_little_on_problems_that_were_left_out() -> None:
-    """Over a whole region at most one standard error; on the part of it that a track is, two."""
+    """At most one standard error against the best single method, on every track with its rows."""
     evidence = load_evidence()
-    small = judge_region(evidence, SMALL)
-    assert small is not None
-    assert small.loss <= small.error, small
     judged = judge_tracks(evidence)
-    assert "small-v1" in judged
-    for track, judgement in judged.items():
-        if not is_whole(track, evidence):
-            continue
-        assert judgement.loss <= 2 * judgement.error, (track, judgement)
+    whole = [track.id for track in TRACKS if has_all_rows(evidence, track)]
+    assert "small-v1" in whole
+    for track in whole:
+        assert judged[track].loss <= judged[track].error, (track, judged[track])
 
 
 def test_the_evidence_has_the_small_track() -> None:
@@ -102,29 +98,55 @@ def test_the_page_shows_the_evidence_and_the_rule() -> None:
         assert branch.when in PAGE
 
 
-def test_problems_fall_into_their_regions() -> None:
-    """Those of the tracks into the two that are judged, by their own numbers."""
-    evidence = load_evidence()
-    for track, region in (("small-v1", SMALL), ("large-v1", LARGE)):
-        ids = next(one for one in TRACKS if one.id == track).problems
-        for id_ in set(ids) & set(evidence):
-            assert find_branch(evidence[id_].situation()) is find_branch(region.example)
+def test_lines_are_found_where_records_have_them() -> None:
+    """Limits halfway between the problems that they part, and an optimizer for each line."""
+    dims = [2] * 3 + [3] * 3 + [6] * 3 + [20] * 3
+    evidence = invented(
+        {
+            "cei": [9.0] * 3 + [5.0] * 3 + [9.0] * 3 + [1.0] * 3,
+            "slack": [5.0] * 3 + [8.0] * 3 + [5.0] * 3 + [0.0] * 3,
+            "scbo": [2.0] * 9 + [4.0] * 3,
+        },
+        dims=dims,
+    )
+    lines = fit_lines(evidence)
+    assert lines == (2.5, 4.5, 13.0, ("slack", "cei", "scbo"))
+    assert [lines.take(problem) for problem in evidence.values()] == (
+        ["cei"] * 3 + ["slack"] * 3 + ["cei"] * 3 + ["scbo"] * 3
+    )
+    several = msgspec.structs.replace(evidence["p3-3d-v1"], batch_size=4)
+    assert lines.take(several) == "cei"
 
 
 def test_who_is_left_out_has_no_part() -> None:
-    """SLACK is best by one problem alone, which the others do not know."""
-    evidence = invented({"slack": [90.0, 10.0, 10.0], "cei": [20.0, 20.0, 20.0]})
-    assert best_of(evidence, SMALL) == "slack"
-    assert best_of(evidence, SMALL, without="p0-2d-v1") == "cei"
-    judgement = judge(evidence, track_of(evidence))
+    """SCBO is best with many variables by one problem alone, which the others do not know."""
+    dims = [2] * 3 + [3] * 3 + [20] * 4
+    evidence = invented(
+        {"cei": [9.0] * 3 + [5.0] * 3 + [4.0] * 4, "scbo": [0.0] * 6 + [90.0, 3.0, 3.0, 3.0]},
+        dims=dims,
+    )
+    lines, others = fit_lines(evidence), fit_lines(evidence, without="p6-20d-v1")
+    assert lines is not None and others is not None  # noqa: PT018
+    assert lines.take(evidence["p6-20d-v1"]) == "scbo"
+    assert others.take(evidence["p6-20d-v1"]) == "cei"
+    judgement = judge(evidence, ["p6-20d-v1", "p7-20d-v1"])
     assert judgement is not None
-    assert judgement.took == {"p0-2d-v1": "cei", "p1-2d-v1": "slack", "p2-2d-v1": "slack"}
-    assert judgement.score == pytest.approx((20 + 10 + 10) / 3)
-    assert judgement.best == "slack"
-    assert judgement.best_score == pytest.approx(110 / 3)
-    assert judgement.loss == pytest.approx(70 / 3)
-    # Two rows with an error of 1 on the one problem of three where the choices differ.
-    assert judgement.error == pytest.approx(2**0.5 / 3)
+    assert judgement.took == {"p6-20d-v1": "cei", "p7-20d-v1": "scbo"}
+    assert judgement.score == pytest.approx((4 + 3) / 2)
+    assert judgement.best == "scbo"
+    assert judgement.best_score == pytest.approx(93 / 2)
+    assert judgement.loss == pytest.approx(86 / 2)
+    # Two rows with an error of 1 on the one problem of two where the choices differ.
+    assert judgement.error == pytest.approx(2**0.5 / 2)
+
+
+def test_no_line_is_made_for_a_single_problem() -> None:
+    """Each needs three families; with fewer there are no lines, and no judgement."""
+    scores = {"cei": [9.0] * 9, "scbo": [0.0] * 6 + [90.0] * 3}
+    evidence = invented(scores, dims=[2] * 3 + [3] * 3 + [20] * 3)
+    assert fit_lines(evidence) is not None
+    assert fit_lines(evidence, without="p8-20d-v1") is None
+    assert judge(evidence, ["p8-20d-v1", "unknown-v1"]) is None
 
 
 def test_a_region_is_judged_among_its_candidates() -> None:
@@ -153,9 +175,7 @@ def test_problems_without_all_candidates_do_not_count() -> None:
     assert SMALL.problems(evidence) == ["p1-2d-v1"]
     assert best_of(evidence, SMALL) == "cei"
     assert best_of(evidence, SMALL, without="p1-2d-v1") is None
-    assert judge(evidence, track_of(evidence)) is None
-    empty = Region("none", ("scbo",), LARGE.example)
-    assert best_of({}, empty) is None
+    assert best_of({}, LARGE) is None
     assert "*No problem has rows" in make_tables(evidence)["large"]
 
 
@@ -172,7 +192,7 @@ def test_scores_are_those_of_the_board(tmp_path: Path) -> None:
     (other / "random-search.jsonl").write_bytes(
         b"".join((board / "random-search.jsonl").read_bytes().splitlines(keepends=True)[:9])
     )
-    found = gather([tmp_path / "own", tmp_path / "other"])["toy-2d-v1"]
+    found = gather([tmp_path / "own", tmp_path / "other"], CANDIDATES)["toy-2d-v1"]
     assert sorted(found.rows) == ["cobyla", "cobyqa"]
     assert (found.dim, found.num_constraints, found.budget, found.batch_size) == (2, 2, 100, 1)
     records = [record for path in own.iterdir() for record in read_records(path)]

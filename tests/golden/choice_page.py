@@ -9,17 +9,14 @@ import re
 from collections.abc import Sequence
 
 from cbo_suite.choice import RULE
+from tests.golden.choice_evidence import STOPS, Evidence, mean_score, weigh
 from tests.golden.derive_choice import (
     REGIONS,
     SMALL,
-    STOPS,
     VARIATIONS,
-    Evidence,
     Region,
     judge_region,
     judge_tracks,
-    mean_score,
-    weigh,
 )
 
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -126,7 +123,7 @@ def _left_out(evidence: Evidence) -> str:
                 "",
                 f"**{judgement.score:.1f}**",
                 f"`{judgement.best}` **{judgement.best_score:.1f}**, "
-                f"difference {judgement.loss:.1f} ± {judgement.error:.1f}",
+                f"difference {_tenths(judgement.loss)} ± {judgement.error:.1f}",
             ]
         )
     return _table(["left out", "taken by the others", "score", "best single method"], rows)
@@ -147,10 +144,15 @@ def _variations(evidence: Evidence) -> str:
                 str(len(judgement.took)),
                 f"`{judgement.best}`",
                 ", ".join(others) or "none",
-                f"{judgement.loss:.1f} ± {judgement.error:.1f}",
+                f"{_tenths(judgement.loss)} ± {judgement.error:.1f}",
             ]
         )
     return _table(["choice among", "problems", "best", "taken instead", "loss"], rows)
+
+
+def _tenths(value: float) -> str:
+    """Write a number with one digit behind the point, and zero without a sign."""
+    return f"{round(value, 1) + 0.0:.1f}"
 
 
 def _bold(text: str, is_bold: bool) -> str:

@@ -25,7 +25,7 @@ def optimizer_of(path: Path) -> str:
     [
         ({}, "cei"),
         ({"optimizer": "auto"}, "cei"),
-        ({"batch_size": 4}, "scbo"),
+        ({"batch_size": 4}, "cei"),
         ({"options": {"noisy": True}}, "scbo"),
         ({"budget": 6000}, "cobyla"),
     ],
