@@ -1,4 +1,4 @@
-"""A large leaderboard is built in time: 50 optimizers on 20 problems with 30 seeds each."""
+"""A large leaderboard is built in time: 60 optimizers on 40 problems with 30 seeds each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cbo_suite.scoring.tracks import Track
 from cbo_suite.tasks import Task
 from tests.make_records import make, make_reference
 
-OPTIMIZERS = [f"optimizer-{i:02d}" for i in range(50)]
+OPTIMIZERS = [f"optimizer-{i:02d}" for i in range(60)]
 # As in the paper most problems have 100 evaluations, some 200 and some 1000.
 BUDGETS = {
     f"problem{i:02d}-{2 + i}d-v1": budget
-    for i, budget in enumerate([100] * 14 + [200] * 2 + [1000] * 4)
+    for i, budget in enumerate([100] * 28 + [200] * 4 + [1000] * 8)
 }
 SEEDS = 30
 REFERENCE = make_reference(budget=100, n_init=10)
@@ -41,7 +41,7 @@ def patterns(budget: int, random: np.random.Generator) -> list[Record]:
 
 
 def write_runs(folder: Path) -> None:
-    """Write 30 000 records."""
+    """Write 72 000 records."""
     random = np.random.default_rng(0)
     for problem, budget in BUDGETS.items():
         courses = patterns(budget, random)
@@ -57,7 +57,7 @@ def write_runs(folder: Path) -> None:
 
 
 @pytest.mark.benchmark(timer=time.process_time)
-def test_a_large_leaderboard_builds_in_two_minutes(
+def test_a_large_leaderboard_builds_in_minutes(
     benchmark: BenchmarkFixture, tmp_path: Path
 ) -> None:
     """Reading, scoring, tables and site, on one core; other work on the machine does not count."""
@@ -75,4 +75,4 @@ def test_a_large_leaderboard_builds_in_two_minutes(
     files = benchmark.pedantic(build, rounds=1)
     benchmark.extra_info["megabytes"] = round(sum(map(len, files.values())) / 2**20, 1)
     assert len(files["index.html"]) <= 1.5 * 2**20
-    assert benchmark.stats.stats.max < 120
+    assert benchmark.stats.stats.max < 150
