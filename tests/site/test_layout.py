@@ -111,6 +111,19 @@ def test_log_axes_fit_their_values(visit: Visit) -> None:
 
 
 @pytest.mark.slow
+def test_axes_of_shares_fit_their_values(visit: Visit) -> None:
+    """From nothing to a quarter, a half or the whole: low curves would lie on the axis else."""
+    page = visit.open(f"problem/{VESSEL}.html")
+    tops = page.evaluate(
+        "() => [0, 0.25, 0.26, 0.5, 0.51, 1, 1.0000001].map((y) =>"
+        " cbo.charts.shares([{ y: 0.1 }, { y }]).scale.domain)"
+    )
+    assert tops == [[0, top] for top in (0.25, 0.25, 0.5, 0.5, 1, 1, 1)]
+    labels = page.locator("#feasible .role-axis-label text").all_text_contents()
+    assert {"0%", "100%"} <= set(labels)
+
+
+@pytest.mark.slow
 def test_linear_axis_shows_what_follows_the_initial_design(visit: Visit, board: Board) -> None:
     """Its points are so bad that all curves would lie on the axis."""
     page = visit.open(f"problem/{VESSEL}.html")

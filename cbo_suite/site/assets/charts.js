@@ -217,6 +217,13 @@ cbo.charts = (() => {
     };
   }
 
+  // The axis of shares: from nothing to the first of these that none exceeds.
+  function shares(values) {
+    const most = Math.max(...values.map(({ y }) => y));
+    const top = [0.25, 0.5, 1].find((end) => most <= end) ?? 1;
+    return { scale: { domain: [0, top] }, axis: { format: ".0%" } };
+  }
+
   // A line for each name, in their order. A domain is data; sorting by a list would put the names
   // into an expression, and they come from strangers.
   function rows(field, names) {
@@ -251,5 +258,5 @@ cbo.charts = (() => {
     };
   }
 
-  return { draw, save, curves, toLog, decades, intervals, rows, colour, paint };
+  return { draw, save, curves, toLog, decades, shares, intervals, rows, colour, paint };
 })();

@@ -65,13 +65,13 @@
   function share(field, title) {
     const rows = shown();
     if (rows.length === 0) return NONE;
+    const values = rows.flatMap((row) => points(row, row[field]));
     return cbo.charts.curves({
-      values: rows.flatMap((row) => points(row, row[field])),
+      values,
       names: rows.map((row) => row.optimizer),
       looks: rows.map((row) => row.look),
       title,
-      scale: { domain: [0, 1] },
-      axis: { format: ".0%" },
+      ...cbo.charts.shares(values),
       height: 240,
       start: data.n_init,
     });

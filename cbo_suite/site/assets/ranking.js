@@ -198,13 +198,13 @@
       return [{ name: optimizer.id, look: optimizer.look, values }];
     });
     if (lines.length === 0) return "There is nothing to draw: choose optimizers, or fewer filters.";
+    const values = lines.flatMap((line) => line.values);
     return cbo.charts.curves({
-      values: lines.flatMap((line) => line.values),
+      values,
       names: lines.map((line) => line.name),
       looks: lines.map((line) => line.look),
       title: "targets reached",
-      scale: { domain: [0, 1] },
-      axis: { format: ".0%" },
+      ...cbo.charts.shares(values),
       height: 300,
       interpolate: "linear",
       across: {

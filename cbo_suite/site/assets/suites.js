@@ -16,8 +16,7 @@ cbo.data.forEach((suite, place) => {
     names,
     looks: rows.map((row) => row.look),
     title: "targets reached",
-    scale: { domain: [0, 1] },
-    axis: { format: ".0%" },
+    ...cbo.charts.shares(values),
     height: 300,
     across: {
       title: "evaluations per variable",
