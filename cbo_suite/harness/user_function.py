@@ -54,6 +54,7 @@ class UserProblem:
         """
         self.space = space
         self._fun, self._vectorized, self._names = fun, vectorized, constraint_names
+        self._is_known = False
 
     def evaluate(self, x: Array) -> Evaluation:
         """Call the function for points `(n, d)`.
@@ -63,15 +64,15 @@ class UserProblem:
             MalformedEvaluation: It gave something that is no values.
         """
         if self._vectorized:
-            objective, constraints = self._parts(self._fun(x), np.empty((len(x), 0)))
-            self._check_count(constraints, axes=2)
-            if np.ndim(objective) == 0:
-                raise MalformedEvaluation(
-                    f"objective must have shape ({len(x)},), got (): if the function takes one "
-                    "point of shape (d,) at a time, pass vectorized=False"
-                )
-            # Whether these are values is looked at where every problem's are.
-            return Evaluation(objective, constraints)
+            if self._is_known or len(x) != self.space.dim or len(x) == 1:
+                return self._evaluate_many(x)
+            # In a square rows look like columns: a function of one point would go unnoticed.
+            m = self.space.num_constraints
+            one, others = (
+                check_values(self._evaluate_many(part), len(part), m) for part in (x[:1], x[1:])
+            )
+            self._is_known = True
+            return Evaluation(*map(np.concatenate, zip(one, others, strict=True)))
         if len(x) == 1:
             return self._evaluate_one(x[0])
         m = self.space.num_constraints
@@ -88,6 +89,18 @@ class UserProblem:
         if failures:
             raise PartialEvaluation(f"{len(failures)} points failed", evaluation, failures)
         return evaluation
+
+    def _evaluate_many(self, x: Array) -> Evaluation:
+        """Call the function for all points `(n, d)` together."""
+        objective, constraints = self._parts(self._fun(x), np.empty((len(x), 0)))
+        self._check_count(constraints, axes=2)
+        if np.ndim(objective) == 0:
+            raise MalformedEvaluation(
+                f"objective must have shape ({len(x)},), got (): if the function takes one "
+                "point of shape (d,) at a time, pass vectorized=False"
+            )
+        # Whether these are values is looked at where every problem's are.
+        return Evaluation(objective, constraints)
 
     def _evaluate_one(self, point: Array) -> Evaluation:
         """Call the function for one point `(d,)`; a single constraint may be a number."""

@@ -197,6 +197,23 @@ def test_forgotten_vectorized_is_hinted_at() -> None:
     assert "vectorized" not in str(caught.value)
 
 
+def test_a_function_of_one_point_is_found_where_batches_are_square() -> None:
+    """As many points as variables: its values would have the right shape."""
+    with pytest.raises(EvaluationFailed, match="pass vectorized=False"):
+        search(lambda x: x[0] + x[1], batch_size=2)
+    with pytest.raises(MalformedEvaluation, match=r"must have shape \(1,\), got \(2,\)"):
+        search(lambda x: x[0], batch_size=2)
+    sizes = []
+
+    def many(x: cbo.Array) -> cbo.Array:
+        sizes.append(len(x))
+        return total(x)
+
+    assert np.array_equal(search(many, batch_size=2).run.x, search(total, batch_size=2).run.x)
+    # The first two one by one, once.
+    assert sizes == [1, 1, 2, 2, 2, 2, 2]
+
+
 def test_a_study_is_no_journal(tmp_path: Path) -> None:
     """It is named as what it is, and nothing happens to it."""
     path = tmp_path / "study.jsonl"
