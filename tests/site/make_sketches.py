@@ -8,7 +8,6 @@ problems. A test draws them again and compares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -21,37 +20,13 @@ from cbo_suite.problems.base import Problem
 from cbo_suite.problems.rover import Rover
 from cbo_suite.protocols import Array
 from tests.site.engineering_sketches import engineering_sketches
+from tests.site.plane_sketches import Plane, best_point, dot, draw_plane, frame, line
 
 FOLDER = Path(__file__).parents[2] / "cbo_suite" / "site" / "sketches"
 TOY = "toy-2d-v1"
 # Shown as a plane through the best known point: all variables but two are those of the point.
 PLANES = ("rosenbrock-5d-v1", "ackley-10d-v1", "keane-30d-v1")
 ROVERS = ("rover-60d-v1", "rover-60d-alt-v1")
-
-
-def frame(title: str, parts: Iterable[str]) -> str:
-    """Put parts drawn on the unit square, its origin at the lower left, into a picture."""
-    body = "\n".join(parts)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-0.01 -0.01 1.02 1.02" role="img">\n'
-        f'<title>{title}</title>\n<g transform="matrix(1 0 0 -1 0 1)">\n{body}\n</g>\n</svg>\n'
-    )
-
-
-def line(points: Array, closed: bool = False) -> str:
-    """Write points `(n, 2)` as the data of a path."""
-    return "M" + " ".join(f"{x:.4f},{y:.4f}" for x, y in points) + ("Z" if closed else "")
-
-
-def dot(point: Array) -> str:
-    """Mark a point."""
-    return f'<circle class="mark" cx="{point[0]:.4f}" cy="{point[1]:.4f}" r="0.014"/>'
-
-
-def best_point(problem: Problem) -> Array:
-    """Return the best known point of a problem that has one."""
-    assert problem.best_known is not None
-    return problem.best_known.x
 
 
 def square(name: str, centre: Array, half: float) -> str:
@@ -92,43 +67,6 @@ def draw_toy() -> str:
     )
 
 
-def draw_plane(id_: str) -> str:
-    """Draw feasible set and lines of equal objective in the first two variables."""
-    problem = cast(Problem, cbo.make_problem(id_))
-    best, space = best_point(problem), problem.space
-    side = np.linspace(0.0, 1.0, 161)
-    x, y = np.meshgrid(side, side)
-    points = np.repeat(space.to_unit(best[None]), x.size, axis=0)
-    points[:, 0], points[:, 1] = x.ravel(), y.ravel()
-    values = problem.evaluate(space.from_unit(points))
-    worst = values.constraints.max(axis=1).reshape(x.shape)
-    generator = contour_generator(x, y, worst, name="serial", fill_type="OuterOffset")
-    filled = cast(tuple[list[Array], list[list[int]]], generator.filled(-1e300, 0.0))
-    rings = [
-        line(polygon[start:end], closed=True)
-        for polygon, offsets in zip(*filled, strict=True)
-        for start, end in pairwise(offsets)
-    ]
-    objective = values.objective.reshape(x.shape)
-    heights = contour_generator(x, y, objective, name="serial")
-    levels = np.quantile(objective, [0.03, 0.1, 0.25, 0.45, 0.65, 0.85])
-    curves = [part for level in levels for part in cast(list[Array], heights.lines(level))]
-    return frame(
-        "The plane of the first two variables through the best known point (dot): feasible set "
-        "(shaded) and lines of equal objective.",
-        [
-            '<rect class="blocked" width="1" height="1"/>',
-            f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
-            *(
-                f'<path class="contour" stroke-width="0.002" d="{line(part[::2])}"/>'
-                for part in curves
-                if len(part) > 8
-            ),
-            dot(space.to_unit(best[None])[0]),
-        ],
-    )
-
-
 def draw_rover(id_: str) -> str:
     """Draw trees, stones and the best known path of a rover problem."""
     problem = cast(Rover, cbo.make_problem(id_))
@@ -146,10 +84,16 @@ def draw_rover(id_: str) -> str:
     )
 
 
+def g_problems() -> list[str]:
+    """Name the G problems of CEC 2006."""
+    return [row.id for row in cbo.list_problems() if row.id.startswith("g") and row.id[1].isdigit()]
+
+
 def sketches() -> dict[str, str]:
     """Draw all of them, by file name."""
     drawn = {f"{id_}.svg": draw_rover(id_) for id_ in ROVERS}
-    planes = {f"{id_}.svg": draw_plane(id_) for id_ in PLANES}
+    planes = {f"{id_}.svg": draw_plane(id_, Plane()) for id_ in PLANES}
+    planes |= {f"{id_}.svg": draw_plane(id_) for id_ in g_problems()}
     return {f"{TOY}.svg": draw_toy(), **drawn, **planes, **engineering_sketches()}
 
 
