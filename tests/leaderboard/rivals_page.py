@@ -227,7 +227,7 @@ def furbo(rows: Sequence[Row]) -> str:
         "",
         f"{opening} Of {len(final)} problems it is ahead on {verdicts['ahead']}"
         f"{_list(named['ahead'])}, behind on {verdicts['behind']}{_list(named['behind'])}, and "
-        f"{verdicts['undecided']} are undecided{_list(named['undecided'])}.",
+        f"undecided on {verdicts['undecided']}{_list(named['undecided'])}.",
         "",
         f"| problem | d | m | batch | {' | '.join(f'at {100 * s:g} %' for s in SHARES)} |",
         "|---" * (4 + len(SHARES)) + "|",

@@ -114,7 +114,7 @@ def test_the_words_follow_the_records() -> None:
     assert "| 1 : 0 : 1 |" in where
     furbo = section(text, "FuRBO against SCBO")
     assert "Neither of `furbo` and `scbo` is ahead on more problems than the other." in furbo
-    assert "ahead on 1 (`big-30d-v1`), behind on 1 (`little-2d-v1`), and 0 are undecided." in furbo
+    assert "ahead on 1 (`big-30d-v1`), behind on 1 (`little-2d-v1`), and undecided on 0." in furbo
 
     turned = page(runs("scbo", 0.0, **SMALL), runs("furbo", -0.5, **SMALL))
     assert "`furbo` is ahead of `scbo` on more problems than behind." in turned
