@@ -57,9 +57,7 @@ def write_runs(folder: Path) -> None:
 
 
 @pytest.mark.benchmark(timer=time.process_time)
-def test_a_large_leaderboard_builds_in_minutes(
-    benchmark: BenchmarkFixture, tmp_path: Path
-) -> None:
+def test_a_large_leaderboard_builds_in_minutes(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     """Reading, scoring, tables and site, on one core; other work on the machine does not count."""
     runs = tmp_path / "runs"
     write_runs(runs)
