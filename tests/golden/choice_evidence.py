@@ -64,11 +64,9 @@ class Problem(msgspec.Struct, frozen=True):
     batch_size: int
     rows: dict[str, Row]
 
-    def situation(self, models: bool = True) -> Situation:
+    def situation(self) -> Situation:
         """What the rule sees of it."""
-        return Situation(
-            self.dim, self.num_constraints, self.budget, self.batch_size, models=models
-        )
+        return Situation(self.dim, self.num_constraints, self.budget, self.batch_size)
 
 
 Evidence = dict[str, Problem]

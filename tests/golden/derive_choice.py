@@ -136,8 +136,8 @@ def judge(evidence: Evidence, problems: Iterable[str]) -> Judgement | None:
     took = {}
     for id_ in problems:
         lines = fit_lines(evidence, without=id_) if id_ in evidence else None
-        if lines and lines.take(evidence[id_]) in evidence[id_].rows:
-            took[id_] = lines.take(evidence[id_])
+        if lines and (name := lines.take(evidence[id_])) in evidence[id_].rows:
+            took[id_] = name
     singles = set.intersection(*(set(evidence[id_].rows) for id_ in took)) if took else set()
     return _compare(evidence, took, singles)
 

@@ -8,19 +8,26 @@ problems. A test draws them again and compares.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-from contourpy import contour_generator
 
 import cbo_suite as cbo
 from cbo_suite.problems.base import Problem
 from cbo_suite.problems.rover import Rover
 from cbo_suite.protocols import Array
 from tests.site.engineering_sketches import engineering_sketches
-from tests.site.plane_sketches import Plane, best_point, dot, draw_plane, frame, line
+from tests.site.plane_sketches import (
+    Plane,
+    best_point,
+    dot,
+    draw_plane,
+    evaluate_plane,
+    feasible_set,
+    frame,
+    line,
+)
 
 FOLDER = Path(__file__).parents[2] / "cbo_suite" / "site" / "sketches"
 TOY = "toy-2d-v1"
@@ -42,16 +49,7 @@ def draw_toy() -> str:
     """Draw the feasible set of the toy problem, lines of equal objective and the optimum."""
     problem = cast(Problem, cbo.make_problem(TOY))
     side = np.linspace(0.0, 1.0, 121)
-    x, y = np.meshgrid(side, side)
-    values = problem.evaluate(np.column_stack((x.ravel(), y.ravel())))
-    worst = values.constraints.max(axis=1).reshape(x.shape)
-    generator = contour_generator(x, y, worst, name="serial", fill_type="OuterOffset")
-    filled = cast(tuple[list[Array], list[list[int]]], generator.filled(-1e9, 0.0))
-    rings = [
-        line(polygon[start:end], closed=True)
-        for polygon, offsets in zip(*filled, strict=True)
-        for start, end in pairwise(offsets)
-    ]
+    _, worst = evaluate_plane(problem, Plane(), len(side))
     levels = [
         np.array([[max(0.0, f - 1), min(1.0, f)], [min(1.0, f), max(0.0, f - 1)]])
         for f in np.arange(0.2, 2.0, 0.2)
@@ -59,8 +57,7 @@ def draw_toy() -> str:
     return frame(
         "The feasible set (shaded), lines of equal objective, and the optimum (dot).",
         [
-            '<rect class="blocked" width="1" height="1"/>',
-            f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
+            *feasible_set(side, worst),
             *(f'<path class="contour" stroke-width="0.002" d="{line(ends)}"/>' for ends in levels),
             dot(best_point(problem)),
         ],

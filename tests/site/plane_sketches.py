@@ -101,6 +101,21 @@ def clear_plane(problem: Problem) -> Plane:
     return planes[place]
 
 
+def feasible_set(side: Array, worst: Array) -> list[str]:
+    """Draw where the largest constraint value `(n, n)` on the grid of `side` is at most zero."""
+    generator = contour_generator(side, side, worst, name="serial", fill_type="OuterOffset")
+    filled = cast(tuple[list[Array], list[list[int]]], generator.filled(-1e300, 0.0))
+    rings = [
+        line(polygon[start:end], closed=True)
+        for polygon, offsets in zip(*filled, strict=True)
+        for start, end in pairwise(offsets)
+    ]
+    return [
+        '<rect class="blocked" width="1" height="1"/>',
+        f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
+    ]
+
+
 def draw_plane(id_: str, plane: Plane | None = None) -> str:
     """Draw feasible set and lines of equal objective in a plane, by default the clearest."""
     problem = cast(Problem, cbo.make_problem(id_))
@@ -112,13 +127,6 @@ def draw_plane(id_: str, plane: Plane | None = None) -> str:
         # The grid would miss where the feasible set is thin.
         fine = np.linspace(0.0, 1.0, 961)
         worst = evaluate_plane(problem, plane, len(fine))[1]
-    generator = contour_generator(fine, fine, worst, name="serial", fill_type="OuterOffset")
-    filled = cast(tuple[list[Array], list[list[int]]], generator.filled(-1e300, 0.0))
-    rings = [
-        line(polygon[start:end], closed=True)
-        for polygon, offsets in zip(*filled, strict=True)
-        for start, end in pairwise(offsets)
-    ]
     heights = contour_generator(side, side, objective, name="serial")
     levels = np.quantile(objective, [0.03, 0.1, 0.25, 0.45, 0.65, 0.85])
     curves = [part for level in levels for part in cast(list[Array], heights.lines(level))]
@@ -126,8 +134,7 @@ def draw_plane(id_: str, plane: Plane | None = None) -> str:
     return frame(
         f"{plane.in_words(problem.space.dim)}: feasible set (shaded) and lines of equal objective.",
         [
-            '<rect class="blocked" width="1" height="1"/>',
-            f'<path class="free" fill-rule="evenodd" d="{"".join(rings)}"/>',
+            *feasible_set(fine, worst),
             *(
                 f'<path class="contour" stroke-width="0.002" d="{line(part[::2])}"/>'
                 for part in curves
