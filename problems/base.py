@@ -30,6 +30,8 @@ class Problem(ABC):
     rounding: ClassVar[float] = 1e-13
     # Whether some points have no value, so that a failure or NaN there is no mistake.
     may_fail: ClassVar[bool] = False
+    # Distributions that compute its values, whose versions belong on record.
+    libraries: ClassVar[tuple[str, ...]] = ()
 
     def evaluate(self, x: ArrayLike) -> Evaluation:
         """Evaluate points of shape `(n, d)` inside the box.

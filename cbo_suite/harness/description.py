@@ -7,7 +7,11 @@ from typing import Any
 import msgspec
 
 from cbo_suite.errors import InvalidTask
-from cbo_suite.harness.environment import describe_machine, describe_versions
+from cbo_suite.harness.environment import (
+    describe_libraries,
+    describe_machine,
+    describe_versions,
+)
 from cbo_suite.harness.settings import Factory, Settings
 from cbo_suite.journal import SCHEMA, Given, Header
 from cbo_suite.protocols import ConstrainedProblem, Task
@@ -31,11 +35,16 @@ def describe_run(
         options=plain_json(dict(settings.options), "options"),
         dim=space.dim,
         num_constraints=space.num_constraints,
-        versions=describe_versions(factory),
+        versions=describe_versions(factory, getattr(problem, "libraries", ())),
         machine=describe_machine(),
         facts=facts,
         given=msgspec.UNSET if settings.given == Given() else settings.given,
     )
+
+
+def with_libraries(header: Header) -> Header:
+    """Add the libraries imported since: some are when the optimizer that needs them is made."""
+    return msgspec.structs.replace(header, versions=header.versions | describe_libraries())
 
 
 def plain_json(value: object, what: str) -> dict[str, Any]:

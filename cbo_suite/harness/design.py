@@ -7,6 +7,7 @@ seed starts from the same points and comparisons are paired.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,18 @@ def full_design(task: Task, space: Space, first: Array) -> Array:
     drawn = initial_design(task.problem, space, max(0, task.n_init - len(first)), task.seed)
     design: Array = np.concatenate([first.reshape(-1, space.dim), drawn])[: task.budget]
     return design
+
+
+class Group(NamedTuple):
+    """Points `(k, d)` under way together; a heap orders them by virtual end, then by number."""
+
+    finish: float
+    first: int
+    x: Array
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        """Order by time, then by number; the points themselves are never compared."""
+        return (self.finish, self.first) < (other[0], other[1])
 
 
 def virtual_duration(problem_id: str, seed: int, number: int) -> float:

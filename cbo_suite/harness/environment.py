@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -33,16 +33,26 @@ LIBRARIES = {
 }
 
 
-def describe_versions(factory: Callable[..., object] | None = None) -> dict[str, str]:
+def describe_libraries(declared: Iterable[str] = ()) -> dict[str, str]:
+    """Name the versions of the libraries in use: imported by now, or declared by their names."""
+    imported = [name for module, name in LIBRARIES.items() if module in sys.modules]
+    return {distribution: _version(distribution) for distribution in [*imported, *declared]}
+
+
+def describe_versions(
+    factory: Callable[..., object] | None = None, declared: Iterable[str] = ()
+) -> dict[str, str]:
     """Name the versions of cbo-suite, Python, the libraries in use and the optimizer's package.
 
     "optimizer-source" is the identity of the optimizer, which says more than its version: an
     author changes the code more often. It is missing where there is none; see `identify`.
+
+    Args:
+        factory: What makes the optimizer.
+        declared: Distributions that a problem says it computes with, imported or not.
     """
     versions = {"cbo-suite": __version__, "python": platform.python_version()}
-    for module, distribution in LIBRARIES.items():
-        if module in sys.modules:
-            versions[distribution] = _version(distribution)
+    versions |= describe_libraries(declared)
     if factory is None:
         return versions
     target, options = describe_factory(factory)

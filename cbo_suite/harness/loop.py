@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,8 +30,8 @@ from cbo_suite.errors import (
     OptimizerFailed,
     describe,
 )
-from cbo_suite.harness.description import describe_run, plain_json
-from cbo_suite.harness.design import full_design, virtual_duration
+from cbo_suite.harness.description import describe_run, plain_json, with_libraries
+from cbo_suite.harness.design import Group, full_design, virtual_duration
 from cbo_suite.harness.evaluate import Evaluator
 from cbo_suite.harness.proposals import valid_points
 from cbo_suite.harness.results import Run, gather_run
@@ -46,7 +46,7 @@ from cbo_suite.journal import (
     Pending,
     to_json_numbers,
 )
-from cbo_suite.protocols import Array, ConstrainedProblem, Optimizer, Task
+from cbo_suite.protocols import ConstrainedProblem, Optimizer, Task
 
 T = TypeVar("T")
 
@@ -56,18 +56,6 @@ _log = logging.getLogger(__name__)
 INTERRUPTED = "interrupted by Ctrl-C"
 # So many evaluations that all fail speak of the function, fewer may speak of their points.
 TELLING = 5
-
-
-class _Group(NamedTuple):
-    """Points under way together; the heap orders them by their virtual end, then by number."""
-
-    finish: float
-    first: int
-    x: Array
-
-    def __lt__(self, other: tuple[Any, ...]) -> bool:
-        """Order by time, then by number; the points themselves are never compared."""
-        return (self.finish, self.first) < (other[0], other[1])
 
 
 class Loop:
@@ -92,7 +80,7 @@ class Loop:
         self.design = full_design(task, problem.space, settings.given.first_points)
         self.threads = Threads()
         self.batches: list[Batch] = []
-        self.under_way: list[_Group] = []
+        self.under_way: list[Group] = []
         # How many evaluations were asked for and told, and told of those made since this began.
         self.asked = self.told = self.told_anew = 0
         self.clock = 0.0
@@ -112,6 +100,7 @@ class Loop:
                 return gather_run(self.header, self.batches, end)
         self.optimizer = self.make_optimizer()
         try:
+            self.name_libraries()
             self.restore_state()
             while self.told < self.task.budget:
                 reason = "" if self.recorded else self.watch.stop_reason(self.told_anew > 0)
@@ -171,6 +160,16 @@ class Loop:
         self.recorded = deque(contents.batches)
         return None
 
+    def name_libraries(self) -> None:
+        """Put on record what the optimizer imported when it was made, before anything else is."""
+        named = with_libraries(self.header)
+        # What a run that goes on was made with is on record.
+        if self.recorded or named == self.header:
+            return
+        self.header = named
+        if self.writer is not None:
+            self.writer.begin(self.header)
+
     def restore_state(self) -> None:
         """Go straight to the last recorded batch if the optimizer left its state there."""
         if not self.recorded or self.recorded[-1].state is None:
@@ -183,7 +182,7 @@ class Loop:
         for batch in earlier:
             self.tell(batch)
         self.timed_call("set_state", lambda: set_state(last.state))
-        self.under_way = [_Group(p.finish, p.first, np.array(p.x)) for p in last.pending]
+        self.under_way = [Group(p.finish, p.first, np.array(p.x)) for p in last.pending]
         heapq.heapify(self.under_way)
         self.end_replay(last)
         self.tell(last)
@@ -221,7 +220,7 @@ class Loop:
             duration = virtual_duration(self.task.problem, self.task.seed, self.asked)
         else:
             duration = 1.0
-        heapq.heappush(self.under_way, _Group(self.clock + duration, self.asked, x))
+        heapq.heappush(self.under_way, Group(self.clock + duration, self.asked, x))
         # What the journal may hold is not evaluated again.
         if not self.recorded:
             self.evaluator.start(self.asked, x)
@@ -273,7 +272,7 @@ class Loop:
         if not self.recorded:
             self.end_replay(batch)
 
-    def next_group(self) -> _Group:
+    def next_group(self) -> Group:
         """Take out the group that ends next, by the virtual clock or in real-time order."""
         if not self.settings.real_time:
             return heapq.heappop(self.under_way)
@@ -281,7 +280,7 @@ class Loop:
         numbers = [group.first for group in self.under_way]
         return self.under_way.pop(numbers.index(number) if number in numbers else 0)
 
-    def evaluate(self, group: _Group) -> Batch:
+    def evaluate(self, group: Group) -> Batch:
         """Write down what came of a group, with the optimizer's state."""
         result = self.evaluator.result(group.first)
         if result.malformed and not self.told_anew:

@@ -32,7 +32,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ _optima: dict[tuple[int, int, int], Array] = {}
 
 class BbobConstrained(Problem):
     """A function of the bbob-constrained suite."""
+
+    libraries: ClassVar[tuple[str, ...]] = ("coco-experiment",)
 
     def __init__(self, *, function: int, dim: int, instance: int) -> None:
         """Choose a function, a dimension and an instance; the registry knows which there are.

@@ -69,6 +69,7 @@ class LunarLander(Problem):
     """The lunar lander on a number of terrains: d = 12, any m."""
 
     cheap: ClassVar[bool] = False
+    libraries: ClassVar[tuple[str, ...]] = ("gymnasium", "Box2D")
 
     def __init__(self, terrains: int = 10, workers: int | None = None) -> None:
         """Set up the problem.
@@ -88,7 +89,7 @@ class LunarLander(Problem):
         if workers is not None and workers < 1:
             raise InvalidTask(f"workers must be at least 1, or None for all cores, got {workers}")
         self.id = f"lunar-lander-m{terrains}-v1"
-        for library in ("gymnasium", "Box2D"):
+        for library in self.libraries:
             if find_spec(library) is None:
                 raise MissingExtra.of(self.id, library, "lunar")
         self.space = Space(np.zeros(12), np.full(12, 2.0), num_constraints=terrains)

@@ -36,10 +36,10 @@ def finish(process: subprocess.Popen[str]) -> str:
     return output
 
 
-def wait_for_journals(folder: Path) -> None:
-    """Wait until the first run has begun."""
+def wait_for_journals(folder: Path, lines: int = 0) -> None:
+    """Wait until the first run has begun, and its journal has so many lines."""
     deadline = time.monotonic() + PATIENCE
-    while not list(folder.glob("*/*/*.jsonl")):
+    while not any(path.read_bytes().count(b"\n") >= lines for path in folder.glob("*/*/*.jsonl")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -85,7 +85,7 @@ def test_ctrl_c_stops_and_the_next_call_goes_on(
     """Once or twice: the exit status says so, nothing is lost, nothing is left running."""
     arguments = ["run", *PLAN, "--budget", "300", "--jobs", "2", "--out", "runs"]
     process = start_cbo(*arguments)
-    wait_for_journals(tmp_path / "runs")
+    wait_for_journals(tmp_path / "runs", lines=2)
     family = children(process.pid)
     for _ in range(times):
         process.send_signal(signal.SIGINT)
@@ -96,9 +96,10 @@ def test_ctrl_c_stops_and_the_next_call_goes_on(
     assert survivors(family) == []
     assert not list(tmp_path.rglob("*.claim"))
     begun = {path: path.read_bytes() for path in (tmp_path / "runs").glob("*/*/*.jsonl")}
-    assert begun
+    assert any(before.count(b"\n") > 1 for before in begun.values())
     output = finish(start_cbo(*arguments))
     assert "6 of 6 runs done, 0 skipped, 0 failed" in output
     for path, before in begun.items():
-        whole = before[: before.rindex(b"\n") + 1] if b"\n" in before else b""
-        assert path.read_bytes().startswith(whole)
+        # A header alone has nothing to keep: it is written again when the optimizer is made.
+        if before.count(b"\n") > 1:
+            assert path.read_bytes().startswith(before[: before.rindex(b"\n") + 1])

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from cbo_suite.errors import InvalidPoint, InvalidSpace, InvalidTask, MissingExtra
+from cbo_suite.journal import read_journal
 from cbo_suite.problems import lunar_lander
 from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander, flight
 from cbo_suite.problems.lunar_lander.flight import film, fly, simulator
@@ -64,6 +66,20 @@ def test_best_known_is_good(m: int, reward: float) -> None:
     best = LunarLander(m).best_known
     assert best is not None
     assert -best.objective > reward
+
+
+def test_the_versions_of_the_simulator_are_on_record(tmp_path: Path) -> None:
+    """Also before the first flight, and where other processes fly."""
+    journal = tmp_path / "run.jsonl"
+    script = (
+        "import sys, cbo_suite\n"
+        "cbo_suite.run('lunar-lander-m10-v1', 'random-search', budget=1, journal=sys.argv[1])\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(journal)], check=True)
+    contents = read_journal(journal)
+    assert contents is not None
+    for library in ("gymnasium", "Box2D"):
+        assert contents.header.versions[library] == version(library)
 
 
 def test_same_bits_in_a_fresh_process() -> None:
