@@ -17,6 +17,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def load() -> float:
+    """Return how many processes ran or waited to run, mean of a minute; 0 if nobody knows."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
 def signal_name(number: int) -> str:
     """Name a signal."""
     try:

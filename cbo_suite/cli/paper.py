@@ -30,6 +30,8 @@ _MEASUREMENTS = click.option(
     show_default=True,
     help="Folder of the files of measurements.",
 )
+# Processes that wait for a core, mean of a minute, above which seconds are not to be trusted.
+BUSY = 0.5
 # What a campaign of `cbo run` can be told besides; these stay as they are there.
 _PLAIN: dict[str, Any] = {
     "engine": "local",
@@ -59,6 +61,7 @@ def status(runs: Path, out: Path, measurements: Path) -> None:
     from cbo_suite.campaign.store import Store
     from cbo_suite.cli.tables import print_table
     from cbo_suite.paper import ARTEFACTS, STAGES, pair_tasks, stage_tasks
+    from cbo_suite.paper.measurements import SECONDS
     from cbo_suite.paper.progress import Counts, count_runs, done_tasks, published_tasks
 
     published = published_tasks(runs)
@@ -102,10 +105,9 @@ def status(runs: Path, out: Path, measurements: Path) -> None:
         f"{total.runs} runs: {total.published} in {runs}, {total.done} more in {out}, "
         f"{total.missing} missing"
     )
-    for artefact in ARTEFACTS:
-        if artefact.measurement:
-            path = measurements / f"{artefact.measurement}.json"
-            click.echo(f"{artefact.id}: {path} {'is there' if path.is_file() else 'is missing'}")
+    for measured in [a.measurement for a in ARTEFACTS if a.measurement] + [SECONDS]:
+        path = measurements / f"{measured}.json"
+        click.echo(f"{measured}: {path} {'is there' if path.is_file() else 'is missing'}")
     if total.others:
         click.echo(f"{total.others} records in {runs} are of other versions and do not count here")
 
@@ -253,3 +255,57 @@ def restarts(
         known = read_measurements(measurements).restarts
         found = gather_restarts(wanted, Store(out), known)
         click.echo(f"wrote {write_measurement(measurements, RESTARTS, found)}")
+
+
+@measure.command()
+@_MEASUREMENTS
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/seconds"),
+    show_default=True,
+    help="Folder of the campaign; the same again goes on where it stopped.",
+)
+@click.option("--problems", type=NAMES, help="Problems of --optimizers [the small track].")
+@click.option("--optimizers", type=NAMES, help="Time these instead of those of the paper.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
+def seconds(
+    measurements: Path,
+    out: Path,
+    problems: list[str] | None,
+    optimizers: list[str] | None,
+    dry_run: bool,
+) -> None:
+    """Time one run of every optimizer and problem, one after the other: half an hour.
+
+    Let nothing else run meanwhile: processors that are shared count more seconds. The file says how
+    busy the machine was, and keeps what it has of other optimizers. To time something again, remove
+    its runs.
+    """
+    from cbo_suite.campaign.store import Store
+    from cbo_suite.cli.campaign import run_plan
+    from cbo_suite.paper.measurements import (
+        SECONDS,
+        gather_seconds,
+        read_measurements,
+        seconds_tasks,
+        write_measurement,
+    )
+    from cbo_suite.registry import resolve_problem_id
+    from cbo_suite.scoring.tracks import TRACKS
+    from cbo_suite.system import load
+    from cbo_suite.tasks import make_tasks
+
+    if problems and not optimizers:
+        raise click.UsageError("--problems needs --optimizers: which of them?")
+    wanted = [resolve_problem_id(id_) for id_ in problems or TRACKS[0].problems]
+    tasks = make_tasks(wanted, optimizers, [0]) if optimizers else seconds_tasks()
+    busy = load()
+    if busy > BUSY:
+        click.echo(f"this machine is busy (load {busy:.2f}): seconds will be too many", err=True)
+    options = {"out": out, "jobs": 1, "dry_run": dry_run, "memory": None, "time_limit": None}
+    run_plan(tasks, "seconds", {**_PLAIN, **options})
+    if not dry_run:
+        known = read_measurements(measurements).seconds
+        found = gather_seconds(tasks, Store(out), busy, known)
+        click.echo(f"wrote {write_measurement(measurements, SECONDS, found)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,18 @@ class Evidence(NamedTuple):
     def have(self, pairs: Iterable[Pair]) -> int:
         """Count the runs there are of some pairs."""
         return sum(len(self.runs[pair].seeds) for pair in set(pairs) if pair in self.runs)
+
+    def seconds_per_evaluation(self, problem: str, id_: str) -> float | None:
+        """Return the processor seconds of an optimizer, None if they were not measured.
+
+        They are measured apart, with nothing else running; without such a file they are the median
+        of the runs, which ran side by side.
+        """
+        if self.measurements.seconds is not None:
+            return self.measurements.seconds.problems.get(problem, {}).get(id_)
+        runs = self.runs[problem, id_]
+        known = [seconds for seconds in runs.seconds if seconds is not None]
+        return median(known) / runs.best.shape[1] if known else None
 
     def default(self, problem: str, methods: Iterable[str]) -> float:
         """Return the largest feasible value that methods found, which infeasible runs are given."""

@@ -3,6 +3,7 @@
 restarts.json      `cbo paper measure restarts`: longer runs of SCBO
 feasibility.json   `cbo paper measure feasibility`: random points of Ackley
 batch-gp.json      `python tests/benchmarks/batch_gp_table.py FILE`: many models at once
+seconds.json       `cbo paper measure seconds`: what optimizers take, with nothing else running
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from cbo_suite.campaign.condense import ended_record
 from cbo_suite.campaign.store import Store
 from cbo_suite.errors import RecordError
 from cbo_suite.files import write_whole
-from cbo_suite.paper.experiments import ACKLEY, KEANE, ROSENBROCK, TOY
+from cbo_suite.paper.experiments import ACKLEY, ARTEFACTS, KEANE, ROSENBROCK, TOY
 from cbo_suite.registry import make_problem
 from cbo_suite.tasks import Task, make_tasks
 
-RESTARTS, FEASIBILITY, BATCH_GP = "restarts", "feasibility", "batch-gp"
+RESTARTS, FEASIBILITY, BATCH_GP, SECONDS = "restarts", "feasibility", "batch-gp", "seconds"
 # Evaluations and seeds of the runs that restarts are counted in: about ten restarts in a run by the
 # paper's numbers on the small problems, three on Keane's.
 RESTART_RUNS = {TOY: (400, 30), ROSENBROCK: (800, 30), KEANE: (6000, 10)}
@@ -121,12 +122,28 @@ class BatchTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: list[BatchCell]
 
 
+class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What optimizers take: one run each at the problem's protocol, seed 0, one after the other.
+
+    Attributes:
+        processor: The processor.
+        load: How many processes the machine had to run beforehand, mean of a minute; the largest
+            of all times that something was measured.
+        problems: Processor seconds of the optimizer per evaluation, by problem and optimizer.
+    """
+
+    processor: str
+    load: float
+    problems: dict[str, dict[str, float]]
+
+
 class Measurements(msgspec.Struct, frozen=True):
     """All files of measurements; None where there is no such file."""
 
     restarts: Restarts | None = None
     feasibility: Feasibility | None = None
     batch_gp: BatchTable | None = None
+    seconds: Seconds | None = None
 
 
 def read_measurements(folder: Path) -> Measurements:
@@ -139,6 +156,7 @@ def read_measurements(folder: Path) -> Measurements:
         _read(folder, RESTARTS, Restarts),
         _read(folder, FEASIBILITY, Feasibility),
         _read(folder, BATCH_GP, BatchTable),
+        _read(folder, SECONDS, Seconds),
     )
 
 
@@ -177,6 +195,48 @@ def gather_restarts(problems: Iterable[str], store: Store, known: Restarts | Non
         identity = identities.pop() if len(identities) == 1 else ""
         found[problem] = RestartRuns(RESTART_RUNS[problem][0], restarts, identity)
     return Restarts(dict(sorted(found.items())))
+
+
+def seconds_tasks() -> list[Task]:
+    """Write out the runs that are timed: the first of every pair whose table says what it takes.
+
+    MOPTA08 is left out, as not everybody can run it.
+    """
+    pairs = dict.fromkeys(
+        pair
+        for artefact in ARTEFACTS
+        if artefact.id not in ("lunar", "mopta08", RESTARTS)
+        for pair in artefact.pairs
+    )
+    return [task for pair in pairs for task in make_tasks([pair[0]], [pair[1]], [0])]
+
+
+def gather_seconds(
+    tasks: Iterable[Task], store: Store, load: float, known: Seconds | None
+) -> Seconds:
+    """Read the processor seconds of runs that are done, beside those of others.
+
+    Raises:
+        RecordError: A run is not there, or those known are of another processor.
+        JournalError: A journal is damaged.
+    """
+    problems = {id_: dict(rows) for id_, rows in known.problems.items()} if known else {}
+    processors = {known.processor} if known else set()
+    for task in tasks:
+        record = ended_record(store.journal(task), store)
+        if record is None or record.seconds_processor is None:
+            raise RecordError(f"{task.name} in {store.folder} has not ended: run it first")
+        processors.add(record.machine["processor"])
+        seconds = float(f"{record.seconds_processor / len(record.objectives):.3g}")
+        problems.setdefault(task.problem, {})[task.optimizer] = seconds
+    if len(processors) > 1:
+        raise RecordError(
+            f"seconds of different processors do not compare: {', '.join(sorted(processors))}; "
+            "remove the file and measure all of them on one"
+        )
+    load = max(round(load, 2), known.load if known else 0.0)
+    rows = {id_: dict(sorted(problems[id_].items())) for id_ in sorted(problems)}
+    return Seconds(processors.pop(), load, rows)
 
 
 def measure_feasibility(

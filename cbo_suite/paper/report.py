@@ -70,9 +70,22 @@ def write_report(
         "## The claims\n",
         *map(_claim_text, judgements),
         "## Figures and tables\n",
+        _seconds_text(evidence),
         *(_artefact_text(evidence, id_, tables, figures) for id_ in _ids()),
     ]
     return "\n".join(parts)
+
+
+def _seconds_text(evidence: Evidence) -> str:
+    """Say how the seconds of the tables were measured."""
+    what = "The tables give processor seconds of a method per evaluation (s / eval)"
+    measured = evidence.measurements.seconds
+    if measured is None:
+        return f"{what}: the median of the runs, which were made side by side.\n"
+    return (
+        f"{what}: those of one run with nothing else running (a load of {measured.load:.2g} "
+        f"beforehand), on one core of {measured.processor}.\n"
+    )
 
 
 def _claim_text(judgement: Judgement) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -104,7 +103,7 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
                     f"{ends.feasible_runs}/{ends.runs}",
                     *(texts[value] for value in values[id_]),
                     _mean_text(sign * mean, error),
-                    _seconds(runs),
+                    _per_evaluation(evidence, problem, id_),
                 )
             )
     columns = (
@@ -139,10 +138,10 @@ def _mean_text(mean: float, error: float) -> str:
     return f"{measured(mean, true)} ± {number(true, 2)}"
 
 
-def _seconds(runs: PairRuns) -> str:
-    """Write the processor seconds of a method per evaluation, the median over its runs."""
-    known = [seconds for seconds in runs.seconds if seconds is not None]
-    return number(median(known) / runs.best.shape[1], 2) if known else "NA"
+def _per_evaluation(evidence: Evidence, problem: str, id_: str) -> str:
+    """Write the processor seconds of a method per evaluation."""
+    seconds = evidence.seconds_per_evaluation(problem, id_)
+    return "NA" if seconds is None else number(seconds, 2)
 
 
 def _lunar(evidence: Evidence) -> Table:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cbo_suite.leaderboard import iterate_folder
+from cbo_suite.paper.measurements import Seconds, read_measurements
 from cbo_suite.scoring.tracks import TRACKS
 from tests.leaderboard.rivals_compare import (
     FEWEST_SEEDS,
@@ -130,21 +131,23 @@ not edit.
 - *Ahead* and *behind* mean p at most {LEVEL} after the correction, with {FEWEST_SEEDS} seeds or
   more. All else is undecided, which does not mean equal.
 - `cei` is the paper's own yardstick, on our models; it is no rival, and stands for comparison.
-- Seconds are processor seconds of the optimizer per evaluation.
 """
 
 
-def render(rows: Sequence[Row]) -> str:
-    """Write the page."""
+def render(rows: Sequence[Row], timed: Seconds | None = None) -> str:
+    """Write the page, with the seconds of the runs or those that were measured apart."""
     compared = {
         row.problem: corrected(duel(row, id_, CONTROL) for id_ in (*RIVALS, "cei")) for row in rows
     }
     rivals = [c for found in compared.values() for c in found if c.optimizer in RIVALS]
     runs = sum(len(cell.outcomes) for row in rows for cell in row.cells.values())
     made = f"Made from {runs} runs of the board, `{stamp(rows)}`."
-    parts = [HEAD, "## Who is ahead where\n", f"{made}\n", who(rows, rivals)]
+    how = "median of its runs" if timed is None else "one run with nothing else running"
+    seconds = f"- Seconds are processor seconds of the optimizer per evaluation, {how}.\n"
+    parts = [HEAD + seconds, "## Who is ahead where\n", f"{made}\n", who(rows, rivals)]
     parts += ["## FuRBO against SCBO\n", furbo(rows)]
-    parts += ["## Problem by problem\n", *(table(row, compared[row.problem]) for row in rows)]
+    parts.append("## Problem by problem\n")
+    parts += [table(row, compared[row.problem], timed) for row in rows]
     if not rivals:
         parts.append("No rival shares a seed with `scbo` on any problem.\n")
     parts += ["## Where a rival does badly\n", badly(rows)]
@@ -247,7 +250,7 @@ def furbo(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, ""])
 
 
-def table(row: Row, compared: Sequence[Comparison]) -> str:
+def table(row: Row, compared: Sequence[Comparison], timed: Seconds | None) -> str:
     """Write the numbers of a problem."""
     if not any(c.optimizer in RIVALS for c in compared):
         return ""
@@ -260,13 +263,21 @@ def table(row: Row, compared: Sequence[Comparison]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for c in compared:
-        seconds = float(np.median(row.cells[c.optimizer].seconds))
+        seconds = _seconds(row, c.optimizer, timed)
         lines.append(
             f"| `{c.optimizer}` | {_number(c.medians[0])} | {_number(c.medians[1])} "
             f"| {c.feasible[0]} | {c.feasible[1]} | {c.seeds} | {c.better[0]} : {c.better[1]} "
-            f"| {_p(c.p_value)} | {seconds:.2g} | {c.verdict} |"
+            f"| {_p(c.p_value)} | {seconds} | {c.verdict} |"
         )
     return "\n".join([*lines, ""])
+
+
+def _seconds(row: Row, optimizer: str, timed: Seconds | None) -> str:
+    """Write what an optimizer takes per evaluation: measured apart, else the median of its runs."""
+    if timed is None:
+        return f"{float(np.median(row.cells[optimizer].seconds)):.2g}"
+    seconds = timed.problems.get(row.problem, {}).get(optimizer)
+    return "-" if seconds is None else f"{seconds:.2g}"
 
 
 def badly(rows: Sequence[Row]) -> str:
@@ -335,7 +346,7 @@ def not_run(rows: Sequence[Row]) -> str:
 
 def main() -> None:
     """Bring the page up to date with the board."""
-    PAGE.write_text(render(board()), encoding="utf-8")
+    PAGE.write_text(render(board(), seconds()), encoding="utf-8")
     sys.stdout.write(f"wrote {PAGE}\n")
 
 
@@ -343,6 +354,11 @@ def board() -> list[Row]:
     """Gather the rows of the board that the page is about."""
     records = iterate_folder(ROOT / "leaderboard" / "runs")
     return collect(records, (CONTROL, CHANCE, "cei", *RIVALS))
+
+
+def seconds() -> Seconds | None:
+    """Read what the optimizers take; None if it was not measured."""
+    return read_measurements(ROOT / "leaderboard" / "measurements").seconds
 
 
 def _list(names: str) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cbo_suite.paper.measurements import Seconds
 from cbo_suite.records import Record
 from cbo_suite.registry import list_optimizers, optimizer_factory
 from cbo_suite.scoring.tracks import TRACKS
 from tests.leaderboard import rivals_page
 from tests.leaderboard.rivals_compare import Row, collect, corrected, duel, stamp
-from tests.leaderboard.rivals_page import PAGE, RIVALS, ROOT, board, render
+from tests.leaderboard.rivals_page import PAGE, RIVALS, ROOT, board, render, seconds
 from tests.make_records import make
 
 IDS = ("scbo", "cei", "random-search", *RIVALS)
@@ -89,6 +90,16 @@ def test_too_few_seeds_decide_nothing() -> None:
     assert comparison is not None
     assert comparison.p_value < 0.01
     assert comparison.verdict == "undecided"
+
+
+def test_seconds_are_those_measured_apart() -> None:
+    """Where there is a file of them; what it lacks is left open."""
+    rows = collect([*runs("scbo", 0.0, **SMALL), *runs("furbo", 0.5, **SMALL)], IDS)
+    assert "per evaluation, median of its runs." in render(rows)
+    text = render(rows, Seconds("a processor", 0.1, {rows[0].problem: {"furbo": 0.0625}}))
+    assert "per evaluation, one run with nothing else running." in text
+    assert "| 0.062 | " in text
+    assert "| - | " in render(rows, Seconds("a processor", 0.1, {}))
 
 
 def test_the_words_follow_the_records() -> None:
@@ -193,7 +204,7 @@ def test_the_committed_page_is_what_the_generator_writes() -> None:
     rows are held all the same.
     """
     committed, rows = PAGE.read_text("utf-8"), board()
-    fresh = render(rows)
+    fresh = render(rows, seconds())
     if stamp(rows) in committed:
         assert committed == fresh
     assert fixed_parts(committed) == fixed_parts(fresh)

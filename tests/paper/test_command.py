@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from cbo_suite.cli import main
+from cbo_suite.paper.measurements import SECONDS, read_measurements, write_measurement
 from tests.terminal import on_terminal
 
 Cbo = Callable[..., Result]
@@ -56,6 +58,33 @@ def test_status_and_run_on_a_tiny_store(cbo: Cbo, tmp_path: Path) -> None:
     nothing = cbo(*part, "--stage", "keane")
     assert nothing.exit_code == 1
     assert "the stages have no run of these problems" in nothing.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="campaigns run on Linux and macOS")
+def test_seconds_are_measured_and_kept(cbo: Cbo, tmp_path: Path) -> None:
+    """One run each; what is known of other optimizers stays, other processors are refused."""
+    measurements = tmp_path / "leaderboard" / "measurements"
+    assert "measurements/seconds.json is missing" in cbo("paper", "status").output
+    plan = cbo("paper", "measure", "seconds", "--dry-run").output
+    assert "keane-30d-v1" in plan
+    assert "lunar" not in plan
+    command = ("paper", "measure", "seconds", "--problems", "toy-2d", "--optimizers")
+    assert cbo(*command, "random-search").exit_code == 0
+    assert cbo(*command, "sobol-search").exit_code == 0
+    found = read_measurements(measurements).seconds
+    assert found is not None
+    times = found.problems["toy-2d-v1"]
+    assert times.keys() == {"random-search", "sobol-search"}
+    assert all(0.0 < seconds < 1.0 for seconds in times.values())
+    assert "measurements/seconds.json is there" in cbo("paper", "status").output
+    refused = cbo("paper", "measure", "seconds", "--problems", "toy-2d")
+    assert "--problems needs --optimizers" in refused.output
+    other = msgspec.structs.replace(found, processor="another one")
+    write_measurement(measurements, SECONDS, other)
+    mixed = cbo(*command, "random-search")
+    assert mixed.exit_code == 1
+    assert "seconds of different processors do not compare" in mixed.output
+    assert read_measurements(measurements).seconds == other
 
 
 def test_status_on_a_terminal_of_80_columns(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,8 +10,8 @@ from cbo_suite.paper.claims import CLAIMS, Judgement, decide, judge
 from cbo_suite.paper.comparisons import Part, alike, better, duel
 from cbo_suite.paper.consistency import Consistency, check_consistency
 from cbo_suite.paper.evidence import Evidence
-from cbo_suite.paper.experiments import KEANE, MOPTA08
-from cbo_suite.paper.measurements import Measurements
+from cbo_suite.paper.experiments import ACKLEY, KEANE, MOPTA08
+from cbo_suite.paper.measurements import Measurements, Seconds
 from tests.paper.invented import invent, invent_evidence
 
 # Sentences that nothing here can decide: they need what no machine of ours has, or make no sense.
@@ -86,6 +87,22 @@ def test_restarts_need_all_their_measurements() -> None:
     found = judge(evidence)[13]
     assert (found.verdict, found.why) == ("cannot be told", "not measured: keane-30d-v1")
     assert judge(evidence._replace(measurements=Measurements()))[13].verdict == "cannot be told"
+
+
+def test_times_are_those_measured_apart() -> None:
+    """A file of them counts, not the runs, which had company; without one method it stays open."""
+    evidence = invent_evidence(right=True)
+    assert judge(evidence)[4].parts[-1].holds
+    others = dict.fromkeys(("scbo", "cei", "cobyla", "cma-es", "random-search", "slack"), 1.0)
+
+    def holds(**pesc: float) -> bool | None:
+        seconds = Seconds("a processor", 0.1, {ACKLEY: others | pesc})
+        measured = msgspec.structs.replace(evidence.measurements, seconds=seconds)
+        return judge(evidence._replace(measurements=measured))[4].parts[-1].holds
+
+    assert holds(pesc=9.0) is False
+    assert holds(pesc=10.0) is True
+    assert holds() is None
 
 
 def test_mopta08_is_judged_as_soon_as_there_are_runs() -> None:
