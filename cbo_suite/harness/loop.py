@@ -73,11 +73,12 @@ class Loop:
         self.task, self.problem, self.factory = task, problem, factory
         self.settings, self.evaluator = settings, evaluator
         self.problem_name = str(getattr(problem, "called", task.problem))
-        self.header = describe_run(task, problem, factory, settings)
         sequential = bool(getattr(factory, "sequential", False))
         self.group_size = 1 if sequential or task.workers is not None else task.batch_size
         self.slots = 1 if sequential or task.workers is None else task.workers
         self.design = full_design(task, problem.space, settings.given.first_points)
+        # After the design, whose library it names.
+        self.header = describe_run(task, problem, factory, settings)
         self.threads = Threads()
         self.batches: list[Batch] = []
         self.under_way: list[Group] = []
