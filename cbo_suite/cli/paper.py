@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from cbo_suite.cli.parameters import NAMES, SEEDS, SHARD, SIZE, TIME
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _RUNS = click.option(
     "--runs",
@@ -16,13 +19,19 @@ _RUNS = click.option(
     show_default=True,
     help="Folder of records with <problem>/<optimizer>.jsonl.",
 )
-_CAMPAIGN = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/paper"),
-    show_default=True,
-    help="Folder of the campaign; the same again goes on where it stopped.",
-)
+
+
+def _campaign(name: str) -> Callable[[Decorated], Decorated]:
+    """Make the option of the folder of a campaign, by default `runs/<name>`."""
+    return click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("runs") / name,
+        show_default=True,
+        help="Folder of the campaign; the same again goes on where it stopped.",
+    )
+
+
 _MEASUREMENTS = click.option(
     "--measurements",
     type=click.Path(file_okay=False, path_type=Path),
@@ -54,7 +63,7 @@ def paper() -> None:
 
 @paper.command()
 @_RUNS
-@_CAMPAIGN
+@_campaign("paper")
 @_MEASUREMENTS
 def status(runs: Path, out: Path, measurements: Path) -> None:
     """Show which figure or table has how many of its runs, on the board and in the campaign."""
@@ -114,7 +123,7 @@ def status(runs: Path, out: Path, measurements: Path) -> None:
 
 @paper.command()
 @_RUNS
-@_CAMPAIGN
+@_campaign("paper")
 @click.option("--stage", "stages", type=NAMES, help="Run these stages [all but mopta08].")
 @click.option("--problems", type=NAMES, help="Run these problems of the stages.")
 @click.option("--optimizers", type=NAMES, help="Run these optimizers of the stages.")
@@ -218,13 +227,7 @@ def feasibility(measurements: Path, points: int, seed: int) -> None:
 
 @measure.command()
 @_MEASUREMENTS
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/restarts"),
-    show_default=True,
-    help="Folder of the campaign; the same again goes on where it stopped.",
-)
+@_campaign("restarts")
 @click.option("--problems", type=NAMES, help="Of these problems only [toy, Rosenbrock, Keane].")
 @click.option("--jobs", type=click.IntRange(1), help="Runs side by side [number of cores].")
 @click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
@@ -259,13 +262,7 @@ def restarts(
 
 @measure.command()
 @_MEASUREMENTS
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/seconds"),
-    show_default=True,
-    help="Folder of the campaign; the same again goes on where it stopped.",
-)
+@_campaign("seconds")
 @click.option("--problems", type=NAMES, help="Problems of --optimizers [the small track].")
 @click.option("--optimizers", type=NAMES, help="Time these instead of those of the paper.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and its time, run nothing.")
