@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from cbo_suite.cli.references import REFERENCE_FILES, gather_references
+from cbo_suite.cli.references import REFERENCE_FILES, REFERENCES_VERSION, gather_references
 
 if TYPE_CHECKING:
     from cbo_suite.scoring.board import Board
@@ -66,6 +66,7 @@ def leaderboard() -> None:
     help="Folder of `cbo paper build`; the site has a page on the paper if it is there.",
 )
 @REFERENCE_FILES
+@REFERENCES_VERSION
 @click.option(
     "--records-at",
     default="",
@@ -81,6 +82,7 @@ def build(
     docs: Path,
     paper: Path,
     reference_files: tuple[Path, ...],
+    references_version: int | None,
     records_at: str,
     check: bool,
     variants: bool,
@@ -95,7 +97,7 @@ def build(
 
     problems = {path.parent.name for folder in runs for path in folder.glob("*/*.jsonl")}
     named = ", ".join(map(str, runs))
-    references = gather_references(problems, reference_files)
+    references = gather_references(problems, reference_files, references_version)
     methods = {row.id: row.method for row in list_optimizers()}
     board = build_board(*runs, references=references, methods=methods)
     if not board.problems:
@@ -154,6 +156,7 @@ def build(
 )
 @_DOCS
 @REFERENCE_FILES
+@REFERENCES_VERSION
 @_VARIANTS
 def compare(
     mine: Path,
@@ -161,6 +164,7 @@ def compare(
     out: Path,
     docs: Path,
     reference_files: tuple[Path, ...],
+    references_version: int | None,
     variants: bool,
 ) -> None:
     """Put your own runs beside the published ones: tables here, and a site.
@@ -182,7 +186,7 @@ def compare(
         raise click.ClickException(
             f"no records in {mine}: they are made by `cbo run --out {mine}` when runs are finished"
         )
-    references = gather_references(problems, reference_files)
+    references = gather_references(problems, reference_files, references_version)
     methods = {row.id: row.method for row in list_optimizers()}
     board = compare_board(mine, runs, references=references, methods=methods)
     bests = find_bests(board, [runs])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cbo_suite.cli.parameters import NAMES
-from cbo_suite.cli.references import REFERENCE_FILES, gather_references
+from cbo_suite.cli.references import REFERENCE_FILES, REFERENCES_VERSION, gather_references
 
 if TYPE_CHECKING:
     from cbo_suite.plots import Score
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--log", is_flag=True, help="Logarithmic: the distance to the best known value.")
 @REFERENCE_FILES
+@REFERENCES_VERSION
 def plot(
     sources: tuple[Path, ...],
     out: tuple[Path, ...],
@@ -60,6 +61,7 @@ def plot(
     ecdf: bool,
     log: bool,
     reference_files: tuple[Path, ...],
+    references_version: int | None,
 ) -> None:
     """Draw how runs converge: mean and one standard error, a panel per problem.
 
@@ -80,10 +82,11 @@ def plot(
     for name in highlight or []:
         if name not in known:
             raise click.ClickException(f"there are no records of {name} among these")
-    references = gather_references({record.task.problem for record in records}, reference_files)
+    named = {record.task.problem for record in records}
+    references = gather_references(named, reference_files, references_version)
     if ecdf:
         together = aggregate(courses_of_records(records, references))
-        _report(together, {record.task.problem for record in records})
+        _report(together, named)
         figure = draw_aggregate(together, highlight)
     else:
         figure = draw(make_panels(records, score, log, references), score, log, highlight)

@@ -19,6 +19,11 @@ REFERENCE_FILES = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File of `cbo references` for problems that are neither the suite's nor installed.",
 )
+REFERENCES_VERSION = click.option(
+    "--references-version",
+    type=click.IntRange(1),
+    help="Score as with this version of the suite's reference values [the newest].",
+)
 
 
 @click.command()
@@ -51,14 +56,18 @@ def references(problem: str, out: Path | None, **numbers: int | None) -> None:
     click.echo(f"wrote them to {path}: once the id is published they never change")
 
 
-def gather_references(problems: Iterable[str], files: Iterable[Path]) -> dict[str, Reference]:
+def gather_references(
+    problems: Iterable[str], files: Iterable[Path], version: int | None = None
+) -> dict[str, Reference]:
     """Gather the references of the suite, of named files, and of the packages of some problems.
 
     Args:
         problems: Ids of the problems that a board is of; they need not be installed.
         files: Files of references, which come before those of the packages.
+        version: Version of the suite's references, None for the newest.
 
     Raises:
+        InvalidTask: There is no such version.
         RecordError: A file is none, or names a problem of the suite.
     """
     from cbo_suite.authoring.reference_values import references_file
@@ -66,7 +75,7 @@ def gather_references(problems: Iterable[str], files: Iterable[Path]) -> dict[st
     from cbo_suite.registry import list_problems
     from cbo_suite.scoring.references import load_references, read_references
 
-    suite = load_references()
+    suite = load_references(version)
     known: dict[str, Reference] = {}
     installed = {info.id for info in list_problems()} - suite.keys()
     for id_ in sorted(installed.intersection(problems)):

@@ -150,6 +150,7 @@ class ProblemBoard(msgspec.Struct, frozen=True):
         control: The optimizer that the others are tested against: the first row.
         evaluations: The grid of the curves: numbers of evaluations, ascending.
         rows: One per optimizer.
+        references_version: Version of the references that best, worst and level came with.
     """
 
     problem: str
@@ -167,6 +168,7 @@ class ProblemBoard(msgspec.Struct, frozen=True):
     control: str
     evaluations: list[int]
     rows: list[ProblemRow]
+    references_version: int | None = 1  # what boards that do not name it were built with
 
     @property
     def best_found(self) -> Found | None:

@@ -154,6 +154,7 @@ def score_problem(gathered: Gathered, replayed: Mapping[str, float]) -> Scored:
         control=control,
         evaluations=gathered.grid,
         rows=list(rows.values()),
+        references_version=reference.version if reference else None,
     )
     return Scored(board, entries, means, rows)
 

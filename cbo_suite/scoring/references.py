@@ -1,8 +1,9 @@
 """Frozen reference values of each problem version: what makes scores comparable for good.
 
 `cbo references` derives those of a new problem; those of the paper's problems were derived by
-`tests/golden/derive_references.py`. A test evaluates every witness again. A change of a value is a
-new version of the scores, never an edit.
+`tests/golden/derive_references.py`. A test evaluates every witness again. A value is never edited:
+where runs found better points, `references-2.json` and its successors hold the new values of these
+problems, and all others keep those they have. A board can be built with any version.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from cbo_suite.errors import RecordError
+from cbo_suite.errors import InvalidTask, RecordError
 
 REFERENCES = "references.json"
 
 
-class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What scoring knows of a problem version.
 
     Attributes:
@@ -32,6 +33,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         feasibility_tolerance: Largest total violation that counts as feasible.
         optional: Whether not everybody can run the problem, as it needs what cannot be shipped.
         source: Where the values come from.
+        version: Version of the references that the values came with.
     """
 
     best: float
@@ -44,17 +46,40 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     feasibility_tolerance: float
     optional: bool
     source: str
+    version: int = 1
 
 
-def suite_file() -> Path:
-    """Return the file with the references of the suite's own problems."""
-    return Path(__file__).with_name(REFERENCES)
+def suite_file(version: int = 1) -> Path:
+    """Return the file with the references of the suite's own problems that a version brought."""
+    name = REFERENCES if version == 1 else f"references-{version}.json"
+    return Path(__file__).with_name(name)
+
+
+def latest_version() -> int:
+    """Return the newest version of the references that ship with the package."""
+    version = 1
+    while suite_file(version + 1).exists():
+        version += 1
+    return version
 
 
 @cache
-def load_references() -> dict[str, Reference]:
-    """Read the reference values that ship with the package, by problem id."""
-    return read_references(suite_file())
+def load_references(version: int | None = None) -> dict[str, Reference]:
+    """Read the reference values that ship with the package, by problem id.
+
+    Args:
+        version: As they were in this version; None for the newest.
+
+    Raises:
+        InvalidTask: There is no such version.
+    """
+    newest = latest_version()
+    if version is not None and not 1 <= version <= newest:
+        raise InvalidTask(f"there is no version {version} of the references: take 1 to {newest}")
+    known: dict[str, Reference] = {}
+    for brought in range(1, (version or newest) + 1):
+        known |= read_references(suite_file(brought))
+    return known
 
 
 def read_references(path: Path) -> dict[str, Reference]:

@@ -98,7 +98,9 @@ class LunarLander(Problem):
         known = json.loads(file.read_text(encoding="utf-8")).get(self.id)
         if known is not None:
             self.best_known = BestKnown(
-                known["objective"], np.array(known["x"]), "tests/golden/derive_lunar_witnesses.py"
+                known["objective"],
+                np.array(known["x"]),
+                known.get("source", "tests/golden/derive_lunar_witnesses.py"),
             )
 
     def _evaluate(self, x: Array) -> Evaluation:
