@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: leaderboard test verify-board check browser faults benchmark constraints clean
+.PHONY: leaderboard test verify-board check browser faults benchmark flights constraints clean
 
 leaderboard: $(INSTALLED)
 	$(BIN)/cbo run --suite quick --out runs/quick
@@ -40,6 +40,11 @@ faults: $(INSTALLED)
 
 benchmark: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks
+
+# The library that flies the lunar lander in campaigns, compared with the simulator, bit by bit.
+flights: $(INSTALLED)
+	$(BIN)/python -m tests.flights.build build/flights
+	$(BIN)/python -m tests.flights.check build/flights
 
 # Re-installs only when the project's own lists change. One step of pip for everything, so that the
 # pins of constraints.txt hold for what the build needs too.
