@@ -45,6 +45,7 @@ benchmark: $(INSTALLED)
 flights: $(INSTALLED)
 	$(BIN)/python -m tests.flights.build build/flights
 	$(BIN)/python -m tests.flights.check build/flights
+	$(BIN)/python -m pytest tests/flights
 
 # Re-installs only when the project's own lists change. One step of pip for everything, so that the
 # pins of constraints.txt hold for what the build needs too.

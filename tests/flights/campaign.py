@@ -16,12 +16,20 @@ ROOT = Path(__file__).parents[2]
 FOLDER = "CBO_FLIGHTS"  # variable of the environment with the folder of the library
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Return the environment of processes that fly by the library in a folder."""
+    path = [str(Path(__file__).with_name("hook")), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        FOLDER: str(folder.resolve()),
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
+
+
 def main(folder: Path, command: list[str]) -> None:
     """Become the command."""
-    path = [str(Path(__file__).with_name("hook")), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    os.environ[FOLDER] = str(folder.resolve())
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-    os.execv(sys.executable, [sys.executable, "-m", "cbo_suite", *command])  # noqa: S606
+    arguments = [sys.executable, "-m", "cbo_suite", *command]
+    os.execve(sys.executable, arguments, environment(folder))  # noqa: S606
 
 
 if __name__ == "__main__":
