@@ -27,6 +27,7 @@ from cbo_suite.errors import (
     EvaluationFailed,
     JournalError,
     MalformedEvaluation,
+    MissingExtra,
     OptimizerFailed,
     describe,
 )
@@ -39,13 +40,7 @@ from cbo_suite.harness.resuming import resumed_header, told_before
 from cbo_suite.harness.settings import Factory, Settings
 from cbo_suite.harness.threads import Threads
 from cbo_suite.harness.watching import Watch
-from cbo_suite.journal import (
-    Batch,
-    End,
-    JournalWriter,
-    Pending,
-    to_json_numbers,
-)
+from cbo_suite.journal import Batch, End, JournalWriter, Pending, to_json_numbers
 from cbo_suite.protocols import ConstrainedProblem, Optimizer, Task
 
 T = TypeVar("T")
@@ -356,12 +351,17 @@ class Loop:
         raise EvaluationFailed(text)
 
     def timed_call(self, what: str, call: Callable[[], T]) -> T:
-        """Call the optimizer on the clock; any exception ends the run, on record."""
+        """Call the optimizer on the clock; an exception ends the run, on record.
+
+        A missing library does not: as soon as it is installed the run can be made.
+        """
         start, processor_start = time.perf_counter(), time.process_time()
         elsewhere_start = self.seconds_elsewhere()
         try:
             with self.threads.limited():
                 return call()
+        except MissingExtra:
+            raise
         except Exception as error:
             text = f"{self.task.optimizer} failed in {what}: {describe(error)}"
             failure = OptimizerFailed(text)

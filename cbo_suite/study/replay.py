@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cbo_suite.errors import JournalError, OptimizerFailed, describe
+from cbo_suite.errors import JournalError, MissingExtra, OptimizerFailed, describe
 from cbo_suite.harness.description import plain_json
 from cbo_suite.harness.proposals import valid_points
 from cbo_suite.harness.settings import Factory
@@ -128,6 +128,8 @@ class Replay:
         try:
             with self._threads.limited():
                 return call()
+        except MissingExtra:
+            raise
         except Exception as error:
             raise OptimizerFailed(f"{self._name} failed in {what}: {describe(error)}") from error
         finally:

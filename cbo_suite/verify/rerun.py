@@ -110,8 +110,6 @@ def _run_again(record: Record, factory: Factory) -> Again:
         settings = Settings(options=record.options, registered=True)
         run: Run | None = execute(task, problem, factory, settings)
     except OptimizerFailed as failure:
-        if isinstance(failure.__cause__, MISSING):
-            raise failure.__cause__ from failure
         run = failure.run
     except (InvalidTask, UnsupportedTask):
         run = None

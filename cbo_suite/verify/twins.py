@@ -162,8 +162,6 @@ def _run_apart(task: Task, twin: Twin, options: Mapping[str, Any]) -> Run | None
         with OptimizerProcess(task.optimizer) as process:
             return execute(task, twin, process.factory, Settings(options=options))
     except OptimizerFailed as failure:
-        if isinstance(failure.__cause__, MISSING):
-            raise failure.__cause__ from failure
         run: Run | None = failure.run
         return run
     except MISSING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 import cbo_suite as cbo
-from cbo_suite.errors import EvaluationFailed, OptimizerFailed, PartialEvaluation
+from cbo_suite.errors import EvaluationFailed, MissingExtra, OptimizerFailed, PartialEvaluation
+from cbo_suite.journal import read_journal
 from cbo_suite.protocols import Array
+from cbo_suite.study import Study
 from tests.doubles import Disc, Hill, RunSettings, Scripted, defective
 
 NAN, INF = float("nan"), float("inf")
@@ -185,3 +188,20 @@ def test_states_must_be_plain_json() -> None:
 
     with pytest.raises(OptimizerFailed, match="get_state must be plain JSON"):
         cbo.run(Disc(), Odd, budget=5, n_init=1)
+
+
+def test_a_missing_library_is_no_failure_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is evaluated, nothing is on record, and the same call works once it is installed."""
+    journal = tmp_path / "run.jsonl"
+    line = r'cma-es needs cma: pip install "cbo-suite\[cma\]"|pip install "cbo-suite\[cma\]"'
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "cma", None)
+        with pytest.raises(MissingExtra, match=line):
+            cbo.run("toy-2d-v1", "cma-es", budget=20, journal=journal)
+        with pytest.raises(MissingExtra, match=line):
+            Study(tmp_path / "study.jsonl", cbo.Space([0.0], [1.0]), optimizer="cma-es")
+    contents = read_journal(journal)
+    assert contents is None or (contents.end is None and not contents.batches)
+    assert cbo.run("toy-2d-v1", "cma-es", budget=20, journal=journal).status == "complete"
