@@ -93,7 +93,7 @@ class Rover(Problem):
         self.best_known = BestKnown(
             known[self.id]["objective"],
             np.array(known[self.id]["x"]),
-            "tests/golden/derive_rover_witnesses.py",
+            known[self.id].get("source", "tests/golden/derive_rover_witnesses.py"),
         )
         self.start = np.array(terrain["start"])
         self.goal = np.array(terrain["goal"])

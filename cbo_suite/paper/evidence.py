@@ -12,8 +12,9 @@ import numpy as np
 from cbo_suite.paper.consistency import Consistency
 from cbo_suite.paper.experiments import ROVER, STAGES, Pair, num_seeds, stage_tasks
 from cbo_suite.paper.measurements import Measurements
+from cbo_suite.paper.progress import present_identity
 from cbo_suite.protocols import Array
-from cbo_suite.records import Record, read_records
+from cbo_suite.records import SOURCE, Record, read_records
 from cbo_suite.scoring.runs import best_so_far
 from cbo_suite.tasks import Task
 
@@ -96,6 +97,8 @@ def needed(pairs: Iterable[Pair]) -> int:
 def read_runs(folder: Path) -> dict[Pair, PairRuns]:
     """Read the runs of the reproduction from a folder of records; other records are left out.
 
+    So are those that another version of an optimizer made, as `cbo paper status` counts them.
+
     Raises:
         RecordError: A file holds what is no record.
     """
@@ -106,7 +109,12 @@ def read_runs(folder: Path) -> dict[Pair, PairRuns]:
     for (problem, optimizer), tasks in planned.items():
         path = folder / problem / f"{optimizer}.jsonl"
         if path.is_file():
-            records = [record for record in read_records(path) if record.task in tasks]
+            identity = present_identity(optimizer)
+            records = [
+                record
+                for record in read_records(path)
+                if record.task in tasks and record.versions.get(SOURCE) == identity is not None
+            ]
             if records:
                 found[problem, optimizer] = condense(records)
     return found

@@ -29,6 +29,7 @@ from cbo_suite.tasks import (
 Pair = tuple[str, str]
 
 ACKLEY, KEANE, ROVER = "ackley-10d-v1", "keane-30d-v1", "rover-60d-v1"
+OTHER_ROVER = "rover-60d-alt-v1"  # not the paper's; its best value is open
 TOY, ROSENBROCK = "toy-2d-v1", "rosenbrock-5d-v1"
 VEHICLE, MOPTA08 = "vehicle-124d-v1", "mopta08-124d-v1"
 TRANSFORM_ABLATIONS = ("scbo", "scbo-copula-only", "scbo-bilog-only", "scbo-untransformed")
@@ -101,6 +102,7 @@ STAGES: tuple[Stage, ...] = (
         "The rest of the small track, and methods that the paper does not have",
         [Block([TOY, ROSENBROCK], METHODS), Block(_SMALL, MORE_METHODS)],
     ),
+    Stage("other-rover", "SCBO on the rover's other map", [Block([OTHER_ROVER], ["scbo"])]),
     Stage(
         "mopta08",
         "MOPTA08, where its executable is installed",
@@ -142,7 +144,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
     Artefact(
         "transformed",
         8,
-        "Baselines on transformed values",
+        "cEI, PESC and SLACK on transformed values, the others as they are",
         _pairs(PHYSICS, [*METHODS, *TRANSFORMED]),
     ),
     Artefact("restarts", 9, "Evaluations between restarts", [(ROVER, "scbo")], "restarts"),
@@ -154,7 +156,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
 def num_seeds(problem: str, optimizer: str) -> int:
     """Return with how many seeds a pair is run."""
     few = (
-        problem == VEHICLE
+        problem in (VEHICLE, OTHER_ROVER)
         or optimizer == "cmes-ibo"
         or (problem == ROVER and optimizer == "cei")
         or (problem in LUNAR and optimizer == "random-search")

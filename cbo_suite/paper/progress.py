@@ -74,7 +74,7 @@ def published_tasks(folder: Path) -> Published:
             except msgspec.DecodeError as error:
                 raise RecordError(f"{path}, line {number}, is no record: {error}") from error
             identity = outline.versions.get(SOURCE)
-            same = identity is not None and identity == _present_identity(outline.task.optimizer)
+            same = identity is not None and identity == present_identity(outline.task.optimizer)
             (found.present if same else found.others).add(outline.task)
     return found
 
@@ -105,7 +105,7 @@ def done_tasks(tasks: Iterable[Task], store: Store) -> set[Task]:
 
 
 @cache
-def _present_identity(optimizer: str) -> str | None:
+def present_identity(optimizer: str) -> str | None:
     """Return the identity that a run of an optimizer would have now, None if there is none."""
     for info in list_optimizers():
         if info.id == optimizer:

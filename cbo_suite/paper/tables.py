@@ -222,7 +222,8 @@ def _batch_gp(evidence: Evidence) -> Table:
     # As `tests/benchmarks/batch_gp_table.py` measures them.
     title = (
         "Many models at once: processor seconds of training / prediction / sampling. Cholesky: of "
-        "one model, times their number; both of GPyTorch's: of 3 steps, times 50 / 3. A draw whose "
+        "one model, times their number; both of GPyTorch's: of 3 steps, times 50 / 3. Errors are "
+        "those of the batched ones against exact models in double precision. A draw whose "
         "single precision fails takes GPyTorch many times as long"
     )
     return Table(title, columns, rows, left=0)

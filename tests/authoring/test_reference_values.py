@@ -111,7 +111,7 @@ def test_a_problem_without_scale_or_feasible_point_is_refused(
 
 def test_references_are_frozen(tmp_path: Path) -> None:
     """What is there is refused, whatever is added leaves the bytes of the others alone."""
-    assert encode_references(load_references()) == suite_file().read_bytes()
+    assert encode_references(load_references(1)) == suite_file().read_bytes()
     assert references_file("toy-2d-v1") == suite_file()
     with pytest.raises(InvalidTask, match=r"references\.json has the references of toy-2d-v1"):
         derive_and_write("toy-2d-v1", None)

@@ -187,8 +187,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         11,
         "Copula and bilog",
-        "The bilog matters more on Keane, the copula on Rosenbrock; both together do as well as "
-        "the better one.",
+        "The bilog matters more on Keane, where both together are better than either; the copula "
+        "matters more on Rosenbrock, where both together end as it does alone.",
         "Supplement, Additional ablation studies",
         _of("transforms"),
         judge_transforms,

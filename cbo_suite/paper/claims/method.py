@@ -8,8 +8,8 @@ from itertools import product
 from cbo_suite.paper.comparisons import Part
 from cbo_suite.paper.evidence import Evidence
 from cbo_suite.paper.experiments import ROVER
-from cbo_suite.paper.measurements import RestartRuns
-from cbo_suite.paper.published import published_numbers
+from cbo_suite.paper.measurements import BatchTable, RestartRuns
+from cbo_suite.paper.published import PublishedTable, published_numbers
 from cbo_suite.scoring.statistics import wilson_interval
 
 # A mean that differs from the printed one by less than this factor counts as the same.
@@ -74,7 +74,6 @@ def judge_batch_gp(evidence: Evidence) -> list[Part] | str:
     variance = max(cell.batched.variance_mae for cell in table.cells)
     worst_mean = max(cell.mean_mae for cell in printed.cells)
     worst_variance = max(cell.variance_mae for cell in printed.cells)
-    gigabytes = LARGEST[0] * LARGEST[1] ** 2 * 4 / 1e9
     return [
         Part(
             "training several models at once is faster than a Cholesky factor for each",
@@ -90,12 +89,29 @@ def judge_batch_gp(evidence: Evidence) -> list[Part] | str:
             mean <= worst_mean and variance <= worst_variance,
             "the functions of the paper's table are not published",
         ),
-        Part(
-            f"{LARGEST[0]} models of {LARGEST[1]} points take 2 minutes instead of 37",
-            f"not measured: the kernel matrices alone take {gigabytes:.1f} GB",
-            None,
-        ),
+        _judge_largest(table, printed),
     ]
+
+
+def _judge_largest(table: BatchTable, printed: PublishedTable) -> Part:
+    """Judge the largest size of the table, which few machines have the memory for."""
+    models, points = LARGEST
+    theirs = next(cell for cell in printed.cells if (cell.models, cell.points) == LARGEST)
+    ours = next((cell for cell in table.cells if (cell.models, cell.points) == LARGEST), None)
+    slow, fast = theirs.cholesky[0], theirs.batched[0]
+    text = f"training {models} models of {points} points takes {fast:g} s instead of {slow:g} s"
+    if ours is None:
+        gigabytes = models * points**2 * 4 / 1e9
+        return Part(text, f"not measured: kernel matrices alone take {gigabytes:.1f} GB", None)
+    gain, expected = ours.cholesky.training / ours.batched.training, slow / fast
+    return Part(
+        text,
+        f"ours: {ours.batched.training:g} s instead of {ours.cholesky.training:g} s, {gain:.1f} "
+        f"times as fast; the paper: {expected:.1f} times (the same: within a factor of "
+        f"{SAME_FACTOR})",
+        gain >= expected / SAME_FACTOR,
+        "conjugate gradients pay on a graphics processor, which works on all models at once",
+    )
 
 
 def judge_feasibility(evidence: Evidence) -> list[Part] | str:

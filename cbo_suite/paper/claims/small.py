@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cbo_suite.paper.comparisons import (
     LARGE_EFFECT,
+    LEVEL,
     Part,
     adjusted,
     always_feasible,
@@ -106,7 +107,7 @@ def judge_ackley(evidence: Evidence) -> list[Part]:
         Part(
             "COBYLA leads SCBO early",
             f"COBYLA {listed} (one-sided Wilcoxon, Holm)",
-            any(one.p_value < 0.05 for one in early),
+            any(one.p_value < LEVEL for one in early),
             "our SCBO starts faster, or our COBYLA slower, than the paper's",
         ),
         best_of(evidence, ACKLEY, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
