@@ -22,6 +22,7 @@ from cbo_suite.leaderboard.number_format import (
     whole_share,
 )
 from cbo_suite.scoring.board import Board, ProblemBoard
+from cbo_suite.scoring.runs import family
 from cbo_suite.scoring.tracks import LEAST_RUNS
 from cbo_suite.site.catalogue import Listed, chart_data, drawn_of, suite_charts, table
 from cbo_suite.site.compare_page import comparison_data
@@ -101,6 +102,16 @@ def make_pages(
         html = environment.get_template(template).render(board=board, root=root, **context)
         made[path] = html.encode()
 
+    def show(problem: str, family_: str) -> dict[str, Any]:
+        """Gather what a page shows of how a problem looks; a picture joins the site."""
+        name, drawing = page_name(family_), sketch(problem)
+        picture = library.picture(family_)
+        if picture and not drawing:
+            made[f"assets/{name}.png"] = picture
+        caption = title_of(drawing) if drawing else library.caption(family_)
+        picture_name = f"{name}.png" if picture else ""
+        return {"sketch": drawing, "caption": caption, "picture": picture_name}
+
     add("index.html", "index.html", library=library, **ranking_context(board, library, looks))
     charts = suite_charts(board, suites)
     add(
@@ -121,16 +132,29 @@ def make_pages(
     if paper:
         made |= {f"assets/paper-{id_}.png": data for id_, data in paper.pictures.items()}
         add("paper.html", "paper.html", paper=paper.report, sizes=paper.sizes)
+    with_runs = {problem.problem for problem in board.problems}
+    for listed in known:
+        # A family, which is no problem of its own, has no budget.
+        if listed.budget is None or listed.id in with_runs:
+            continue
+        printed = published.get(listed.id)
+        add(
+            f"problem/{page_name(listed.id)}.html",
+            "without_runs.html",
+            problem=listed,
+            tracks=tracks.get(listed.id, []),
+            text=library.problem(listed.id, family(listed.id)),
+            published=printed,
+            beside=put_beside([], printed) if printed else [],
+            has_trails=False,
+            **show(listed.id, family(listed.id)),
+        )
     for problem in board.problems:
         printed = published.get(problem.problem)
-        picture = library.picture(problem.family)
-        drawing = sketch(problem.problem)
         names = [row.optimizer for row in problem.rows]
         own = [name for name in names if methods[name] == name]
         shown = shown_first(own or names, NUM_LEADERS)
         made[f"problem/{page_name(problem.problem)}.csv"] = curves_csv(problem)
-        if picture and not drawing:
-            made[f"assets/{page_name(problem.family)}.png"] = picture
         add(
             f"problem/{page_name(problem.problem)}.html",
             "problem.html",
@@ -138,12 +162,10 @@ def make_pages(
             tracks=tracks.get(problem.problem, []),
             title=library.title(problem.problem),
             text=library.problem(problem.problem, problem.family),
-            sketch=drawing,
-            caption=title_of(drawing) if drawing else library.caption(problem.family),
-            picture=f"{page_name(problem.family)}.png" if picture else "",
+            **show(problem.problem, problem.family),
             data=as_json(_curves(problem, looks, trails)),
             published=printed,
-            beside=put_beside(problem, printed) if printed else [],
+            beside=put_beside(problem.rows, printed) if printed else [],
             texts=texts[problem.problem],
             series=[
                 Series(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import msgspec
 
 from cbo_suite.errors import RecordError
 from cbo_suite.leaderboard.number_format import number
-from cbo_suite.scoring.board import ProblemBoard
+from cbo_suite.scoring.board import ProblemRow
 
 CLAIMS = "claims.json"
 _BADGES = {
@@ -149,10 +150,10 @@ def read_paper(folder: Path) -> Paper | None:
     return Paper(report, pictures)
 
 
-def put_beside(problem: ProblemBoard, published: PublishedProblem) -> list[Beside]:
-    """Put our numbers on a problem beside the paper's."""
+def put_beside(rows: Iterable[ProblemRow], published: PublishedProblem) -> list[Beside]:
+    """Put our rows on a problem, of which there may be none, beside the paper's."""
     sign = -1.0 if published.value == "reward" else 1.0
-    own = {row.optimizer: row for row in problem.rows}
+    own = {row.optimizer: row for row in rows}
     found = []
     for row in published.rows:
         mine = own.get(row.method)
