@@ -118,7 +118,7 @@ RULE: tuple[Branch, ...] = (
         f"no torch, or more than {LONGEST} evaluations; several points at once",
         lambda s: not _has_models(s),
         ("cma-es-al", "cobyla"),
-        "of the methods without Gaussian processes that take batches it has the best mean score",
+        "of the evolution strategies, which take batches, it has the best mean score",
     ),
     Branch(
         "the results are noisy",

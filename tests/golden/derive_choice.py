@@ -86,8 +86,15 @@ VARIATIONS = {
     "few variables, `pesc` too": SMALL._replace(candidates=(*SMALL.candidates, "pesc")),
     "few variables, `cobyqa` too": SMALL._replace(candidates=(*SMALL.candidates, "cobyqa")),
     "few variables, `cmes-ibo` too": SMALL._replace(candidates=(*SMALL.candidates, "cmes-ibo")),
+    "few variables, `furbo` too": SMALL._replace(candidates=(*SMALL.candidates, "furbo")),
     ONE_BY_ONE.title: ONE_BY_ONE,
+    f"{ONE_BY_ONE.title}, `nomad` and `optuna-tpe` too": ONE_BY_ONE._replace(
+        candidates=(*ONE_BY_ONE.candidates, "nomad", "optuna-tpe")
+    ),
     BATCHES.title: BATCHES,
+    f"{BATCHES.title}, `optuna-tpe` and `isres` too": BATCHES._replace(
+        candidates=(*BATCHES.candidates, "optuna-tpe", "isres")
+    ),
 }
 CANDIDATES = {name for region in REGIONS.values() for name in region.candidates}
 

@@ -8,17 +8,18 @@ says of libraries follows the tables below.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from cbo_suite.leaderboard import iterate_folder
 from cbo_suite.paper.measurements import Seconds, read_measurements
 from cbo_suite.scoring.tracks import TRACKS
+from tests.leaderboard.own_loops import load_finals
 from tests.leaderboard.rivals_compare import (
     FEWEST_SEEDS,
     LEVEL,
@@ -31,55 +32,13 @@ from tests.leaderboard.rivals_compare import (
     duel,
     stamp,
 )
+from tests.leaderboard.rivals_facts import FURBO, LEFT_OUT, NOT_RUN, PUBLISHED, RIVALS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "rivals.md"
-CONTROL, CHANCE, FURBO = "scbo", "random-search", "furbo"
+CONTROL, CHANCE, PLAIN = "scbo", "random-search", "scbo-untransformed"
 
 
-class Rival(NamedTuple):
-    """What stands on the page of a rival whatever its runs do.
-
-    Attributes:
-        card: Its page among the optimizers.
-        module: Its module, which has its `LIBRARY`; "" if it is of our own making.
-        settings: How it runs, and what we changed, in one sentence.
-        sequential: Whether it asks one point at a time, also where a problem has batches.
-    """
-
-    card: str
-    module: str
-    settings: str
-    sequential: bool = False
-
-
-RIVALS = {
-    FURBO: Rival(
-        "furbo",
-        "",
-        "as published, on SCBO's models, number of candidates and rule for an improvement; at most "
-        "30,000 inspectors",
-    ),
-    "botorch-logcei": Rival(
-        "botorch-logcei",
-        "botorch_logcei",
-        "default models, constraints by their bilog, acquisition from 10 of 512 points",
-    ),
-    "optuna-gp": Rival("optuna", "optuna_samplers", "defaults"),
-    "optuna-tpe": Rival("optuna", "optuna_samplers", "defaults"),
-    "egobox": Rival("egobox", "egobox", "defaults, but for a tolerance of 0 for constraints"),
-    "bayesqp": Rival(
-        "bayesqp",
-        "bayesqp",
-        "defaults, repaired for NumPy 2.4; values divided by their deviations over the design, "
-        "at whose best point it begins",
-        sequential=True,
-    ),
-    "nomad": Rival(
-        "nomad", "nomad", "defaults; all points of the design are starting points", sequential=True
-    ),
-    "isres": Rival("isres", "isres", "defaults, but for generations of a tenth of the budget"),
-}
 # Which kinds of problems there are: a title, and which rows belong to it.
 KINDS: tuple[tuple[str, Callable[[Row], bool]], ...] = (
     ("up to 10 variables", lambda row: row.dim <= 10),
@@ -90,30 +49,6 @@ KINDS: tuple[tuple[str, Callable[[Row], bool]], ...] = (
     ("batches", lambda row: row.batch_size > 1),
     ("up to 200 evaluations", lambda row: row.budget <= 200),
     ("more evaluations", lambda row: row.budget > 200),
-)
-# Why a rival has no rows in a track.
-NOT_RUN: dict[tuple[str, str], str] = {}
-# Where a rival did badly: what the library's own loop gave on that problem.
-OWN_LOOPS: dict[tuple[str, str], str] = {
-    (
-        "isres",
-        "pressure-vessel-4d-v1",
-    ): "pymoo's own loop, with the design as first parents, ended at "
-    "17,131 in the median of seeds 0 to 9 with generations of 14, at 23,936 with its 200, random "
-    "ones, ours at 15,301; its ranking draws from a generator without a seed",
-    ("isres", "rosenbrock-5d-v1"): "pymoo's own loop was feasible on 2 of seeds 0 to 9 with "
-    "generations of 14 and on 1 with its 200, ours on 4",
-    ("isres", "speed-reducer-7d-v1"): "pymoo's own loop was feasible on 4 of seeds 0 to 9 with "
-    "generations of 14 and on 2 with its 200, ours on 2",
-    ("bayesqp", "rosenbrock-5d-v1"): "the library's own loop on values divided by their deviations "
-    "over the design, as ours has them, ended as ours at 16.33, 27.25 and 200.8, seeds 0 to 2; "
-    "in the problem's units at an error, 127 and an error",
-}
-LEFT_OUT = (
-    ("HEBO 0.3.6", "needs NumPy below 1.25"),
-    ("trieste 4.6.1", "needs NumPy below 2 and TensorFlow"),
-    ("OpenBox 0.9.0", "needs NumPy below 2"),
-    ("SMAC 2.4.1", "has no constraints on what is observed, only penalties of one's own"),
 )
 HEAD = f"""\
 # SCBO and its rivals
@@ -151,6 +86,7 @@ def render(rows: Sequence[Row], timed: Seconds | None = None) -> str:
     if not rivals:
         parts.append("No rival shares a seed with `scbo` on any problem.\n")
     parts += ["## Where a rival does badly\n", badly(rows)]
+    parts += ["## Published numbers\n", published(rows)]
     parts += ["## Versions and settings\n", settings(rows)]
     parts += ["## What was not run\n", not_run(rows)]
     return "\n".join(part for part in parts if part)
@@ -225,18 +161,31 @@ def furbo(rows: Sequence[Row]) -> str:
         opening = "Neither of `furbo` and `scbo` is ahead on more problems than the other."
     lines = [
         "The two share models, candidates, Thompson sampling and designs. They differ in the trust",
-        "region, and in the transforms, which `furbo` does without as its authors do. Published",
-        "comparisons are with an SCBO without transforms and with other counters.",
+        "region, and in the transforms, which `furbo` does without as its authors do.",
         "",
         f"{opening} Of {len(final)} problems it is ahead on {verdicts['ahead']}"
         f"{_list(named['ahead'])}, behind on {verdicts['behind']}{_list(named['behind'])}, and "
         f"undecided on {verdicts['undecided']}{_list(named['undecided'])}.",
         "",
+        *_courses(rows, by_share),
+        "",
+        "In the cells: seeds on which `furbo` is better : worse at that share of budget.",
+    ]
+    plain = {share: corrected(duel(row, FURBO, PLAIN, share) for row in rows) for share in SHARES}
+    if plain[1.0]:
+        lines += ["", f"What of this is the region's alone: `furbo` against `{PLAIN}`,"]
+        lines += ["where that has rows; neither has transforms.", "", *_courses(rows, plain)]
+    return "\n".join([*lines, ""])
+
+
+def _courses(rows: Sequence[Row], by_share: Mapping[float, Sequence[Comparison]]) -> list[str]:
+    """Write comparisons at shares of the budget, a problem to a line."""
+    lines = [
         f"| problem | d | m | batch | {' | '.join(f'at {100 * s:g} %' for s in SHARES)} |",
         "|---" * (4 + len(SHARES)) + "|",
     ]
     sizes = {row.problem: row for row in rows}
-    for number, c in enumerate(final):
+    for number, c in enumerate(by_share[1.0]):
         row = sizes[c.problem]
         cells = [
             f"{d.better[0]} : {d.better[1]}, {_p(d.p_value)}, {d.verdict}"
@@ -246,8 +195,7 @@ def furbo(rows: Sequence[Row]) -> str:
             f"| `{c.problem}` | {row.dim} | {row.num_constraints} | {row.batch_size} "
             f"| {' | '.join(cells)} |"
         )
-    lines += ["", "In the cells: seeds on which `furbo` is better : worse at that share of budget."]
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def table(row: Row, compared: Sequence[Comparison], timed: Seconds | None) -> str:
@@ -281,7 +229,7 @@ def _seconds(row: Row, optimizer: str, timed: Seconds | None) -> str:
 
 
 def badly(rows: Sequence[Row]) -> str:
-    """Name rivals that are behind random search, and what libraries' own loops gave."""
+    """Name rivals that are behind random search, and show what libraries do by themselves."""
     compared = [c for row in rows for c in corrected(duel(row, id_, CHANCE) for id_ in RIVALS)]
     behind = [c for c in compared if c.verdict == "behind"]
     lines = [
@@ -293,9 +241,52 @@ def badly(rows: Sequence[Row]) -> str:
         lines = ["No rival shares a seed with `random-search` yet."]
     elif not behind:
         lines = ["No rival is behind `random-search` on any problem."]
-    if OWN_LOOPS:
-        lines += ["", "What libraries did by themselves where a rival did badly:", ""]
-        lines += [f"- `{id_}` on `{where}`: {text}." for (id_, where), text in OWN_LOOPS.items()]
+    lines += [
+        "",
+        "What libraries do by their own loops, told the same designs, made by",
+        "`python -m tests.leaderboard.own_loops`: the median of the feasible runs, and how many of",
+        "all they are, with ours of the same seeds. `optuna-gp`, `optuna-tpe`, `egobox` and",
+        "`botorch-logcei` are not among them: tests show that they choose the points that the",
+        "libraries choose by themselves.",
+        "",
+        "| optimizer | problem | library's own loop | by itself | ours |",
+        "|---|---|---|---|---|",
+    ]
+    found = {row.problem: row for row in rows}
+    for id_, problems in load_finals().items():
+        for problem, ways in problems.items():
+            for way, ends in ways.items():
+                theirs = [math.nan if value is None else value for value in ends]
+                ours = _middle(_ends_of(found.get(problem), id_, range(len(ends))))
+                lines.append(f"| `{id_}` | `{problem}` | {way} | {_middle(theirs)} | {ours} |")
+    return "\n".join([*lines, ""])
+
+
+def _ends_of(row: Row | None, optimizer: str, seeds: Iterable[int] | None = None) -> list[float]:
+    """Return how runs of an optimizer end, of some seeds or all; NaN where nothing is feasible."""
+    cell = row.cells.get(optimizer) if row else None
+    if cell is None:
+        return []
+    wanted = cell.outcomes if seeds is None else seeds
+    return [cell.outcomes[seed][-1].value for seed in wanted if seed in cell.outcomes]
+
+
+def _middle(ends: Sequence[float]) -> str:
+    """Write the median of the runs that are feasible, and how many of all they are."""
+    values = [value for value in ends if not np.isnan(value)]
+    middle = f"{np.median(values):.6g}, " if values else ""
+    return f"{middle}{len(values)}/{len(ends)}" if ends else "-"
+
+
+def published(rows: Sequence[Row]) -> str:
+    """Put medians that others have printed beside ours."""
+    lines = ["Budgets, designs and settings there are others.", ""]
+    lines += ["| problem | source | optimizer | printed | ours |", "|---|---|---|---|---|"]
+    found = {row.problem: row for row in rows}
+    for problem, source, medians in PUBLISHED:
+        for id_, median in medians.items():
+            ours = _middle(_ends_of(found.get(problem), id_))
+            lines.append(f"| `{problem}` | {source} | `{id_}` | {median} | {ours} |")
     return "\n".join([*lines, ""])
 
 
@@ -353,7 +344,7 @@ def main() -> None:
 def board() -> list[Row]:
     """Gather the rows of the board that the page is about."""
     records = iterate_folder(ROOT / "leaderboard" / "runs")
-    return collect(records, (CONTROL, CHANCE, "cei", *RIVALS))
+    return collect(records, (CONTROL, CHANCE, PLAIN, "cei", *RIVALS))
 
 
 def seconds() -> Seconds | None:

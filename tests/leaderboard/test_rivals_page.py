@@ -15,10 +15,11 @@ from cbo_suite.registry import list_optimizers, optimizer_factory
 from cbo_suite.scoring.tracks import TRACKS
 from tests.leaderboard import rivals_page
 from tests.leaderboard.rivals_compare import Row, collect, corrected, duel, stamp
-from tests.leaderboard.rivals_page import PAGE, RIVALS, ROOT, board, render, seconds
+from tests.leaderboard.rivals_facts import NOT_RUN, PUBLISHED, RIVALS
+from tests.leaderboard.rivals_page import PAGE, ROOT, board, render, seconds
 from tests.make_records import make
 
-IDS = ("scbo", "cei", "random-search", *RIVALS)
+IDS = ("scbo", "scbo-untransformed", "cei", "random-search", *RIVALS)
 SMALL: dict[str, Any] = {"problem": "little-2d-v1", "dim": 2, "num_constraints": 2}
 LARGE: dict[str, Any] = {
     "problem": "big-30d-v1",
@@ -152,15 +153,35 @@ def test_rivals_behind_chance_are_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert found in text
     text = page(scbo, chance, runs("isres", 0.5, **SMALL))
     assert "No rival is behind `random-search` on any problem." in text
-    monkeypatch.setattr(rivals_page, "OWN_LOOPS", {})
-    assert "by themselves" not in page(scbo, chance)
-    monkeypatch.setitem(rivals_page.OWN_LOOPS, ("isres", "little-2d-v1"), "it gave 3 too")
-    assert "- `isres` on `little-2d-v1`: it gave 3 too." in page(scbo, chance)
+    finals = {"isres": {"little-2d-v1": {"its own way": [3.0, None, 5.0]}}}
+    monkeypatch.setattr(rivals_page, "load_finals", lambda: finals)
+    line = "| `isres` | `little-2d-v1` | its own way | 4, 2/3 |"
+    assert f"{line} 6.5, 3/3 |" in page(scbo, chance, runs("isres", 0.5, **SMALL))
+    assert f"{line} - |" in page(scbo, chance)
+
+
+def test_what_the_region_alone_is_worth_is_told() -> None:
+    """By the SCBO that has no transforms either, where it has rows."""
+    against = "`furbo` against `scbo-untransformed`"
+    with_plain = (runs("scbo", 0.0, **SMALL), runs("scbo-untransformed", 1.0, **SMALL))
+    text = section(page(*with_plain, runs("furbo", 0.5, **SMALL)), "FuRBO against SCBO")
+    first, second = text.split(against)
+    assert "0 : 12, p = 0.00049, behind" in first
+    assert "12 : 0, p = 0.00049, ahead" in second
+    assert against not in page(runs("scbo", 0.0, **SMALL), runs("furbo", 0.5, **SMALL))
+
+
+def test_published_numbers_stand_beside_ours() -> None:
+    """The median of all runs, and a stroke where there are none."""
+    problem, _, medians = PUBLISHED[0]
+    text = section(page(runs("scbo", 0.0, seeds=3, problem=problem)), "Published numbers")
+    assert f"| `scbo` | {medians['scbo']} | 6, 3/3 |" in text
+    assert f"| `bayesqp` | {medians['bayesqp']} | - |" in text
 
 
 def test_what_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are not there, with the reason, and libraries that are no rivals."""
-    monkeypatch.setitem(rivals_page.NOT_RUN, ("isres", "large-v1"), "it takes a year")
+    monkeypatch.setitem(NOT_RUN, ("isres", "large-v1"), "it takes a year")
     problems = TRACKS[0].problems
     few = [make([1.0], optimizer="nomad", problem=problems[-1])]
     text = section(
