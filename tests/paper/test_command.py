@@ -30,7 +30,7 @@ def cbo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cbo:
 def test_status_and_run_on_a_tiny_store(cbo: Cbo, tmp_path: Path) -> None:
     """What is on the board from the present version is not run again; the rest is."""
     assert (
-        "4390 runs: 0 in leaderboard/runs, 0 more in runs/paper, 4390"
+        "4400 runs: 0 in leaderboard/runs, 0 more in runs/paper, 4400"
         in cbo("paper", "status").output
     )
     part = ("paper", "run", "--problems", "toy-2d", "--optimizers", "random-search,sobol-search")

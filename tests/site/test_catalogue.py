@@ -40,8 +40,9 @@ def data_of(page: bytes) -> Any:
 
 
 def test_every_problem_of_the_suite_is_listed(board: Board) -> None:
-    """Once each; those with records lead to their page, the others say that they have none."""
-    html = build(board, **site_facts(board))["problems.html"].decode()
+    """Once each, with a page; those without records say so, and a family has no page."""
+    pages = build(board, **site_facts(board))
+    html = pages["problems.html"].decode()
     heads = re.findall(
         r'<th scope="row" class="stuck(?: family)?" data-value="(.*?)">(.*?)</th>', html
     )
@@ -49,7 +50,10 @@ def test_every_problem_of_the_suite_is_listed(board: Board) -> None:
     assert names == sorted(names)
     assert set(names) == {*PROBLEMS, "bbob-constrained-f&lt;k&gt;-&lt;d&gt;d-i&lt;j&gt;-v1"}
     recorded = {problem.problem for problem in board.problems}
-    assert {name for name, cell in heads if "<a href" in cell} == recorded
+    assert {name for name, cell in heads if "<a href" in cell} == set(PROBLEMS)
+    for name in PROBLEMS:
+        page = pages[f"problem/{name}.html"].decode()
+        assert ("Nobody has published runs" in page) == (name not in recorded)
     assert html.count(">no records</td>") == len(names) - len(recorded)
     assert "2 to 40" in html
     assert f"{load_references()['g09-7d-v1'].best:.4g}"[:4] in html
