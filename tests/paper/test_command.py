@@ -40,11 +40,11 @@ def test_status_and_run_on_a_tiny_store(cbo: Cbo, tmp_path: Path) -> None:
     done = cbo(*part, "--seeds", "0,1", "--jobs", "2")
     assert "4 of 4 runs done" in done.output, done.output
     assert (
-        "0 in leaderboard/runs, 4 more in runs/paper, 4386 missing" in cbo("paper", "status").output
+        "0 in leaderboard/runs, 4 more in runs/paper, 4396 missing" in cbo("paper", "status").output
     )
     assert cbo("export", "runs/paper").exit_code == 0
     assert (
-        "4 in leaderboard/runs, 0 more in runs/paper, 4386 missing" in cbo("paper", "status").output
+        "4 in leaderboard/runs, 0 more in runs/paper, 4396 missing" in cbo("paper", "status").output
     )
     # The board is enough: the campaign's own folder may be gone.
     plan = cbo(*part, "--seeds", "0-2", "--out", "elsewhere", "--dry-run")

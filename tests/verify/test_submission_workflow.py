@@ -110,13 +110,14 @@ def test_a_pull_request_needs_records_but_no_tables(workflow: dict[Any, Any]) ->
 def test_main_builds_the_tables_and_the_site(workflow: dict[Any, Any]) -> None:
     """With the code of main and without any optimizer: nothing is run but the board."""
     job = workflow["jobs"]["tables"]
-    install, build, check, show, push = commands(job)
+    install, build, check, show, compare, push = commands(job)
     assert install == "python -m pip install --constraint constraints.txt ."
     # The site is published without the records, which are in the repository.
     records = '"$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/raw/main/leaderboard/runs"'
     assert build == f"cbo leaderboard build --records-at {records}"
     assert check == "cbo leaderboard build --check"
     assert show == "python -m tests.write_readme"
+    assert compare == "python -m tests.leaderboard.rivals_page"
     assert {line.split()[0] for line in push.splitlines()} == {"git", "}"}
     assert job["steps"][0]["with"] == {"persist-credentials": False, "ref": "main"}
     knowing = [step.get("run") for step in job["steps"] if "env" in step]
@@ -137,8 +138,8 @@ def test_tables_are_committed_if_they_have_changed(
     origin, checkout, other = tmp_path / "origin", tmp_path / "checkout", tmp_path / "other"
     git(tmp_path, "init", "--bare", "--initial-branch=main", "origin")
     git(tmp_path, "clone", "origin", "other")
-    (other / "leaderboard").mkdir()
-    for name in ("README.md", "leaderboard/README.md", "leaderboard/scores.json"):
+    for name in ("README.md", "docs/rivals.md", "leaderboard/README.md", "leaderboard/scores.json"):
+        (other / name).parent.mkdir(exist_ok=True)
         (other / name).write_text("old")
     commit(other, "published")
     git(other, "push", "origin", "HEAD:main")
