@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import torch
 
+from cbo_suite import Evaluation
 from cbo_suite.optimizers.botorch_logcei import BotorchLogCEI
 from tests.optimizers.advancing import SQUARE, advance, corner, draw
+
+
+def fit_models(x: torch.Tensor, values: Evaluation) -> Any:
+    """Fit BoTorch's standard models of the objective, turned round, and the constraints' bilog."""
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import ModelListGP, SingleTaskGP
+    from gpytorch.mlls import SumMarginalLogLikelihood
+
+    bilog = np.sign(values.constraints) * np.log1p(np.abs(values.constraints))
+    series = torch.tensor(np.column_stack([-values.objective, bilog]))
+    model = ModelListGP(*(SingleTaskGP(x, column[:, None]) for column in series.T))
+    fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+    return model
 
 
 def test_botorch_gives_the_point_of_its_own_parts() -> None:
@@ -19,20 +34,14 @@ def test_botorch_gives_the_point_of_its_own_parts() -> None:
     ours = advance(BotorchLogCEI(SQUARE, budget=20, seed=2), corner, design, 1)[-1]
 
     from botorch.acquisition.analytic import LogConstrainedExpectedImprovement
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import ModelListGP, SingleTaskGP
     from botorch.optim import optimize_acqf
     from botorch.utils.sampling import manual_seed
-    from gpytorch.mlls import SumMarginalLogLikelihood
 
     seed = int(np.random.default_rng([2, 1]).integers(2**31))
     x = torch.tensor(SQUARE.to_unit(design))
-    bilog = np.sign(values.constraints) * np.log1p(np.abs(values.constraints))
     with warnings.catch_warnings(), manual_seed(seed):
         warnings.simplefilter("ignore")
-        series = torch.tensor(np.column_stack([-values.objective, bilog]))
-        model = ModelListGP(*(SingleTaskGP(x, column[:, None]) for column in series.T))
-        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        model = fit_models(x, values)
         acquisition = LogConstrainedExpectedImprovement(
             model,
             best_f=-values.objective[values.feasible].min(),
@@ -67,21 +76,15 @@ def test_botorch_gives_the_batch_of_its_own_parts() -> None:
 
     from botorch.acquisition.logei import qLogNoisyExpectedImprovement
     from botorch.acquisition.objective import GenericMCObjective
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import ModelListGP, SingleTaskGP
     from botorch.optim import optimize_acqf
     from botorch.sampling import SobolQMCNormalSampler
     from botorch.utils.sampling import manual_seed
-    from gpytorch.mlls import SumMarginalLogLikelihood
 
     seed = int(np.random.default_rng([2, 1]).integers(2**31))
     x = torch.tensor(SQUARE.to_unit(design))
-    bilog = np.sign(values.constraints) * np.log1p(np.abs(values.constraints))
     with warnings.catch_warnings(), manual_seed(seed):
         warnings.simplefilter("ignore")
-        series = torch.tensor(np.column_stack([-values.objective, bilog]))
-        model = ModelListGP(*(SingleTaskGP(x, column[:, None]) for column in series.T))
-        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        model = fit_models(x, values)
         acquisition = qLogNoisyExpectedImprovement(
             model,
             X_baseline=x,
