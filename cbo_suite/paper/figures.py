@@ -75,20 +75,19 @@ class _Map(Protocol):
 
 def make_figures(evidence: Evidence) -> dict[str, Figure]:
     """Draw all figures that there are runs for, by the id of their artefact."""
-    names = NAMES
     transformed = {id_: TRANSFORMED_OF.get(id_, id_) for id_ in METHODS}
     physics = [_panel(evidence, id_, METHODS, log=True) for id_ in PHYSICS]
     figures: dict[str, tuple[Sequence[Panel | Picture], dict[str, Any]]] = {
-        "physics": (physics, {"names": names, "log": True}),
+        "physics": (physics, {"names": NAMES, "log": True}),
         "synthetic": (
             [_panel(evidence, ACKLEY, METHODS), _panel(evidence, KEANE, SCALABLE)],
-            {"names": names},
+            {"names": NAMES},
         ),
         "rover": (
             [_panel(evidence, ROVER, SCALABLE, sign=-1), _rover_map(evidence)],
-            {"names": names, "label": "best reward"},
+            {"names": NAMES, "label": "best reward"},
         ),
-        "mopta08": ([_panel(evidence, MOPTA08, SCALABLE)], {"names": names}),
+        "mopta08": ([_panel(evidence, MOPTA08, SCALABLE)], {"names": NAMES}),
         "ablation": (
             [_panel(evidence, id_, ABLATIONS, log=True) for id_ in (KEANE, TOY, ROSENBROCK)],
             {"names": ABLATION_NAMES, "looks": _ablation_looks(), "log": True},
@@ -103,7 +102,7 @@ def make_figures(evidence: Evidence) -> dict[str, Figure]:
         ),
         "transformed": (
             [_panel(evidence, id_, METHODS, log=True, instead=transformed) for id_ in PHYSICS],
-            {"names": names, "log": True},
+            {"names": {id_: _transformed_name(id_) for id_ in METHODS}, "log": True},
         ),
     }
     return {
@@ -120,6 +119,11 @@ TRANSFORMED_OF = {
     "pesc": "pesc-transformed",
     "slack": "slack-transformed",
 }
+
+
+def _transformed_name(method: str) -> str:
+    """Name a method of the figure of transformed values, SCBO apart, which always transforms."""
+    return NAMES[method] + (", transformed" if method in TRANSFORMED_OF else "")
 
 
 def _panel(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cbo_suite.paper.claims import Judgement
+from cbo_suite.paper.comparisons import LARGE_EFFECT, LEVEL
 from cbo_suite.paper.evidence import Evidence, needed
 from cbo_suite.paper.experiments import ARTEFACTS, SEEDS
 from cbo_suite.paper.published import published_numbers
@@ -22,15 +23,17 @@ HEAD = """# The paper, reproduced
 {source}
 
 `cbo paper build` made this report from the records in `leaderboard/runs` and the measurements in
-`leaderboard/measurements`; nothing in it is written by hand. Every method begins each of its runs,
-up to {seeds} of them, with the same design as the others, so comparisons are paired by seed.
-Outcomes are ordered as the paper orders them: feasible before infeasible, feasible ones by value,
-and infeasible ones by violation. "Better" is a one-sided Wilcoxon signed-rank test at 5 %, adjusted
-by Holm where several are made for one sentence. A12 is the probability that a run of one method
-beats one of another; from 0.71 on it is large.
+`leaderboard/measurements`; no number of ours and no verdict is written by hand. Every method begins
+each of its runs, up to {seeds} of them, with the same design as the others, so comparisons are
+paired by seed. Outcomes are ordered: feasible before infeasible, as in the paper, feasible ones by
+value, and infeasible ones, which the paper takes as equal, by violation. "Better" is a one-sided
+Wilcoxon signed-rank test at {level:.0%} on the ranks of the outcomes of both methods, adjusted by
+Holm where several are made for one sentence. A12 is the probability that a run of one method beats
+one of another; from {large} on it is large.
 
-A claim whose sentences all hold is *reproduced*; if only some hold, *reproduced in part*; if none
-does, *not reproduced*; without all of its runs and measurements it *cannot be told*.
+A claim whose sentences all hold is *reproduced*. Where some hold and others fail or cannot be told,
+it is *reproduced in part*; where none holds and one fails, *not reproduced*. Without all of its
+runs and measurements it *cannot be told*.
 """
 
 
@@ -59,7 +62,8 @@ def write_report(
         tables: The tables by artefact.
         figures: The artefacts that have a figure, in `figures/`.
     """
-    head = HEAD.format(source=published_numbers().source + ".", seeds=SEEDS)
+    source = published_numbers().source + "."
+    head = HEAD.format(source=source, seeds=SEEDS, level=LEVEL, large=LARGE_EFFECT)
     rows = [
         (str(found.claim.number), found.claim.title, verdict_text(found)) for found in judgements
     ]
@@ -78,7 +82,11 @@ def write_report(
 
 def _seconds_text(evidence: Evidence) -> str:
     """Say how the seconds of the tables were measured."""
-    what = "The tables give processor seconds of a method per evaluation (s / eval)"
+    what = (
+        "In means, a run without a feasible point counts with the largest feasible value that any "
+        "run of the table found on the problem. The tables give processor seconds of a method per "
+        "evaluation (s / eval)"
+    )
     measured = evidence.measurements.seconds
     if measured is None:
         return f"{what}: the median of the runs, which were made side by side.\n"
@@ -99,13 +107,14 @@ def _claim_text(judgement: Judgement) -> str:
         lines.append(f"Cannot be told: {judgement.why}.\n")
     for part in judgement.parts:
         reason = f" Likely reason: {part.reason}." if part.holds is False and part.reason else ""
-        lines.append(f"- **{_WORDS[part.holds]}**: {part.text}. {_sentence(part.evidence)}{reason}")
+        said, evidence = _sentence(part.text), _sentence(part.evidence)
+        lines.append(f"- **{_WORDS[part.holds]}**: {said} {evidence}{reason}")
     return "\n".join(lines) + ("\n" if judgement.parts else "")
 
 
 def _sentence(text: str) -> str:
     """Begin with a capital letter, unless it is a name, and end with a full stop."""
-    first = text[:1] if text.startswith(("cEI", "scbo", "m = ")) else text[:1].upper()
+    first = text[:1] if text.startswith(("cEI", "m = ")) else text[:1].upper()
     return f"{first}{text[1:]}."
 
 

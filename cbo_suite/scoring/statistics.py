@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 from scipy.stats import friedmanchisquare, norm, rankdata, studentized_range, t, wilcoxon
 
 from cbo_suite.protocols import Array
@@ -101,6 +102,29 @@ def probability_of_superiority(outcomes: Array, others: Array) -> float:
     """
     first, second = np.asarray(outcomes)[:, None], np.asarray(others)[None, :]
     return float(np.mean((first < second) + 0.5 * (first == second)))
+
+
+def superiority_interval(outcomes: Array, others: Array, confidence: float = 0.95) -> Interval:
+    """Bound the probability of superiority of paired outcomes.
+
+    The variance is that of the placements (DeLong, DeLong and Clarke-Pearson 1988), the interval is
+    normal on the scale of log-odds, which keeps it between 0 and 1.
+
+    Args:
+        outcomes: One outcome per seed, shape `(n,)`.
+        others: Those of the other on the same seeds, shape `(n,)`.
+        confidence: Probability that the interval covers.
+    """
+    first, second = np.asarray(outcomes)[:, None], np.asarray(others)[None, :]
+    wins = (first < second) + 0.5 * (first == second)
+    n, mean = len(wins), float(wins.mean())
+    if not 0.0 < mean < 1.0:
+        return Interval(mean, mean)
+    placements = wins.mean(axis=1) + wins.mean(axis=0) - 2 * mean
+    error = math.sqrt(float(placements @ placements) / (n * (n - 1)))
+    half = float(norm.ppf(0.5 + confidence / 2)) * error / (mean * (1 - mean))
+    low, high = expit(logit(mean) + np.array([-half, half]))
+    return Interval(float(low), float(high))
 
 
 class FriedmanTest(NamedTuple):

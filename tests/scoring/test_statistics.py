@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,6 +22,7 @@ from cbo_suite.scoring.statistics import (
     paired_wilcoxon,
     percentile_interval,
     probability_of_superiority,
+    superiority_interval,
     wilson_interval,
 )
 
@@ -120,6 +122,31 @@ def test_superiority_agrees_with_the_u_statistic(seed: int) -> None:
     assert probability_of_superiority(first, second) == pytest.approx(
         statistic / (15 * 12), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.8])
+@pytest.mark.parametrize("distance", [0.0, 1.0])
+def test_the_interval_of_superiority_covers(distance: float, shared: float) -> None:
+    """It holds the true probability in about 95 % of experiments, paired or not."""
+    random = np.random.default_rng(0)
+    truth = stats.norm.cdf(distance / math.sqrt(2))
+    covered = 0
+    for _ in range(1000):
+        both = math.sqrt(shared) * random.standard_normal(30)
+        first, second = (
+            both + math.sqrt(1 - shared) * random.standard_normal(30) for _ in range(2)
+        )
+        low, high = superiority_interval(first - distance, second)
+        covered += low <= truth <= high
+    assert 930 <= covered <= 970
+
+
+def test_the_interval_of_superiority_at_its_ends() -> None:
+    """One that always wins leaves no doubt; equal outcomes lie in the middle."""
+    low, high = np.arange(5.0), np.arange(5.0) + 10.0
+    assert superiority_interval(low, high) == (1.0, 1.0)
+    assert superiority_interval(high, low) == (0.0, 0.0)
+    assert superiority_interval(np.ones(5), np.ones(5)) == (0.5, 0.5)
 
 
 @given(SEEDS)

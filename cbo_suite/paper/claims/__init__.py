@@ -204,8 +204,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         13,
         "Transforms for the baselines",
-        "The transforms do not change the baselines on the physics problems, but PESC on spring "
-        "and beam, which they help.",
+        "The transforms do not change the baselines on the physics problems, except PESC on "
+        "spring and beam, which they help.",
         "Supplement, Results on the Transformed Physics Problems",
         _of("transformed"),
         judge_transformed,
@@ -213,7 +213,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         14,
         "Restarts",
-        "On average, a restart every 42 evaluations (toy), 88 (Rosenbrock), 2095 (Keane) and 2710 "
+        "On average, a restart every 42 iterations (toy), 88 (Rosenbrock), 2095 (Keane) and 2710 "
         "(rover).",
         "Supplement, Restart Frequency of SCBO",
         _of("restarts"),

@@ -9,6 +9,7 @@ from cbo_suite.paper.comparisons import Part
 from cbo_suite.paper.evidence import Evidence
 from cbo_suite.paper.experiments import ROVER
 from cbo_suite.paper.measurements import BatchTable, RestartRuns
+from cbo_suite.paper.progress import present_identity
 from cbo_suite.paper.published import PublishedTable, published_numbers
 from cbo_suite.scoring.statistics import wilson_interval
 
@@ -33,10 +34,11 @@ def judge_restarts(evidence: Evidence) -> list[Part] | str:
 
 
 def restart_runs(evidence: Evidence, problem: str) -> RestartRuns | None:
-    """Return when SCBO restarted on a problem, None where that is not known."""
+    """Return when SCBO as it is restarted on a problem, None where that is not known."""
     if problem != ROVER:
         measured = evidence.measurements.restarts
-        return measured.problems.get(problem) if measured else None
+        found = measured.problems.get(problem) if measured else None
+        return found if found and found.identity == present_identity("scbo") else None
     runs = evidence.runs.get((ROVER, "scbo"))
     if runs is None or any(found is None for found in runs.restarts):
         return None
@@ -46,7 +48,7 @@ def restart_runs(evidence: Evidence, problem: str) -> RestartRuns | None:
 
 def _judge_interval(problem: str, runs: RestartRuns, printed: float) -> Part:
     """Judge how often SCBO restarts on one problem."""
-    text = f"on {problem}, a restart every {printed:g} evaluations"
+    text = f"on {problem}, a restart about every {printed:g} evaluations"
     count = sum(map(len, runs.restarts))
     spent = f"{count} restarts in {len(runs.restarts)} runs of {runs.evaluations} evaluations"
     ours = runs.interval
@@ -54,7 +56,7 @@ def _judge_interval(problem: str, runs: RestartRuns, printed: float) -> Part:
         return Part(text, f"{spent}: none to measure an interval by", None)
     return Part(
         text,
-        f"ours: every {ours:.0f} ({spent}; the same: within a factor of {SAME_FACTOR})",
+        f"ours: every {ours:.0f} ({spent}; about: within a factor of {SAME_FACTOR})",
         1 / SAME_FACTOR <= ours / printed <= SAME_FACTOR,
         "what counts as a success is not in the paper, and decides how long a region lives",
     )
@@ -127,7 +129,7 @@ def judge_feasibility(evidence: Evidence) -> list[Part] | str:
     return [
         Part(
             text,
-            f"{found.feasible} of {found.points:.0e} points: 95 % interval {low:.3e} to {high:.3e} "
+            f"{found.feasible} of {found.points} points: 95 % interval {low:.3e} to {high:.3e} "
             f"(half a ball over the box: {exact:.4e}); the printed number stands for "
             f"{printed.share - printed.rounding:.2e} to {printed.share + printed.rounding:.2e}",
             low <= printed.share + printed.rounding and high >= printed.share - printed.rounding,
@@ -143,10 +145,12 @@ def judge_consistency(evidence: Evidence) -> list[Part] | str:
         return "not checked: what SCBO needs is not installed here"
     return [
         Part(
-            "every trust region ends after finitely many evaluations",
+            "every trust region ends after finitely many evaluations, where gains do not become "
+            "ever smaller",
             f"{found.ended} of {found.cases} made-up objectives ended every region, after "
             f"{found.longest} evaluations at most. A success is a gain of a thousandth of the "
-            "value, where the proof asks for a constant: near zero that lets a region live longer",
+            "value, where the proof asks for a constant: an objective that approaches zero by ever "
+            "smaller gains lets a region live on",
             found.ended == found.cases,
             "the state machine has a fault",
         ),

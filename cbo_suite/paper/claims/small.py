@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
 from cbo_suite.paper.comparisons import (
     LARGE_EFFECT,
     LEVEL,
+    STRONGER,
+    Duel,
     Part,
     adjusted,
     always_feasible,
     best_of,
+    better,
     duel,
     name,
     order,
     order_text,
+    stronger,
 )
 from cbo_suite.paper.evidence import Evidence
 from cbo_suite.paper.experiments import ACKLEY
@@ -24,10 +33,9 @@ SPRING, VESSEL, BEAM, REDUCER = (
     "welded-beam-4d-v1",
     "speed-reducer-7d-v1",
 )
-STRONGER = (
-    "our baselines are stronger than the paper's: they are written anew, with better models or "
-    "newer libraries"
-)
+# Why SCBO may fail where the paper's did not.
+FITTED = "our models are fitted otherwise than the paper's, which publishes few of its settings"
+SCBO_IS_BEST = "SCBO ends better than all others"
 # Evaluations of Ackley's budget of 200 that count as early.
 EARLY = (25, 50, 75, 100)
 # Hours against minutes: at least this many times as long.
@@ -36,49 +44,41 @@ MUCH_LONGER = 10
 
 def judge_spring(evidence: Evidence) -> list[Part]:
     """Claim 1."""
-    duels = adjusted(
-        [duel(evidence, SPRING, id_, "random-search", two_sided=True) for id_ in ("pesc", "cei")]
-    )
-    slight = all(0.5 <= one.superiority < LARGE_EFFECT for one in duels)
-    listed = "; ".join(f"{name(one.first)} {one.text}" for one in duels)
+    duels = [duel(evidence, SPRING, id_, "random-search") for id_ in ("pesc", "cei")]
+    listed = "; ".join(f"{name(one.first)} against random search {one.effect}" for one in duels)
     return [
-        best_of(evidence, SPRING, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
-        always_feasible(evidence, SPRING, "scbo"),
+        best_of(evidence, SPRING, "scbo", METHODS, SCBO_IS_BEST, stronger),
+        always_feasible(evidence, SPRING, "scbo", FITTED),
         Part(
             "PESC and cEI are only slightly better than random search",
-            f"{listed} (two-sided Wilcoxon, Holm; slightly: A12 from 0.5 to {LARGE_EFFECT})",
-            slight,
-            STRONGER,
+            f"{listed} (slightly better: above 0.5 and below {LARGE_EFFECT})",
+            all(0.5 < one.superiority < LARGE_EFFECT for one in duels),
+            "; ".join(STRONGER[one.first] for one in duels if one.superiority >= LARGE_EFFECT),
         ),
     ]
 
 
 def judge_vessel(evidence: Evidence) -> list[Part]:
     """Claim 2."""
-    ordered = order(evidence, VESSEL, METHODS)
-    places = [id_ for id_, _ in ordered]
+    places = ("cei", "pesc", "cobyla")
+    rest = [id_ for id_ in METHODS if id_ not in ("scbo", *places)]
+    neighbours = [*pairwise(places), *((places[-1], id_) for id_ in rest)]
     return [
-        best_of(evidence, VESSEL, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
-        Part(
-            "after SCBO come cEI, PESC and COBYLA, in this order",
-            f"mean ranks of the outcomes: {order_text(ordered)}",
-            places[:4] == ["scbo", "cei", "pesc", "cobyla"],
-            STRONGER,
+        best_of(evidence, VESSEL, "scbo", METHODS, SCBO_IS_BEST, stronger),
+        better(
+            "of the others cEI ends best, then PESC, then COBYLA",
+            [duel(evidence, VESSEL, *pair) for pair in neighbours],
+            stronger,
         ),
     ]
 
 
 def judge_beam(evidence: Evidence) -> list[Part]:
     """Claim 3."""
-    ordered = order(evidence, BEAM, METHODS)
+    others = [id_ for id_ in METHODS if id_ != "scbo"]
     return [
-        best_of(evidence, BEAM, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
-        Part(
-            "cEI comes second",
-            f"mean ranks of the outcomes: {order_text(ordered)}",
-            ordered[1][0] == "cei",
-            STRONGER,
-        ),
+        best_of(evidence, BEAM, "scbo", METHODS, SCBO_IS_BEST, stronger),
+        best_of(evidence, BEAM, "cei", others, "of the others cEI ends best", stronger),
     ]
 
 
@@ -91,11 +91,22 @@ def judge_reducer(evidence: Evidence) -> list[Part]:
             REDUCER,
             id_,
             others,
-            f"{name(id_)} ends better than all others but {rival}",
-            STRONGER,
+            f"{name(id_)} ends better than all others except {rival}",
+            lambda lost: f"{stronger(lost)}; {_apart(evidence, lost)}",
         )
         for id_, rival in (("scbo", "PESC"), ("pesc", "SCBO"))
     ]
+
+
+def _apart(evidence: Evidence, lost: Sequence[Duel]) -> str:
+    """Say how far the medians of those that one is not better than are from its own."""
+    middle = {
+        id_: float(np.nanmedian(evidence.runs[REDUCER, id_].finals))
+        for one in lost
+        for id_ in (one.first, one.second)
+    }
+    gaps = [abs(middle[one.second] - middle[one.first]) for one in lost]
+    return f"the medians are at most {max(gaps, default=0.0):.2g} apart"
 
 
 def judge_ackley(evidence: Evidence) -> list[Part]:
@@ -110,7 +121,7 @@ def judge_ackley(evidence: Evidence) -> list[Part]:
             any(one.p_value < LEVEL for one in early),
             "our SCBO starts faster, or our COBYLA slower, than the paper's",
         ),
-        best_of(evidence, ACKLEY, "scbo", METHODS, "SCBO ends better than all others", STRONGER),
+        best_of(evidence, ACKLEY, "scbo", METHODS, SCBO_IS_BEST, stronger),
         Part(
             "PESC performs well",
             f"mean ranks of the outcomes: {order_text(ordered)} (well: among the first three)",
@@ -123,7 +134,7 @@ def judge_ackley(evidence: Evidence) -> list[Part]:
 
 def _judge_times(evidence: Evidence) -> Part:
     """Judge that PESC takes hours where the others take minutes."""
-    text = "a run of PESC takes hours, those of the others minutes"
+    text = f"a run of PESC takes at least {MUCH_LONGER} times as long as those of the others"
     times = {}
     for id_ in METHODS:
         seconds = evidence.seconds_per_evaluation(ACKLEY, id_)
@@ -134,8 +145,8 @@ def _judge_times(evidence: Evidence) -> Part:
     listed = ", ".join(f"{name(id_)} {seconds:.3g} s" for id_, seconds in times.items())
     return Part(
         text,
-        f"processor time of a run: {listed} (PESC must take {MUCH_LONGER} times as long as "
-        f"the slowest other, {name(slowest)})",
+        f"processor time of a run: {listed} (hours against minutes in the paper; the slowest "
+        f"other is {name(slowest)})",
         times["pesc"] >= MUCH_LONGER * times[slowest],
-        "our PESC is faster than Spearmint's",
+        "our PESC works on all functions and drawn optima at once, with one set of hyperparameters",
     )
