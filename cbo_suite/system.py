@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
+# What says how many threads linear algebra has.
+LINEAR_ALGEBRA = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # For the environment of processes that work side by side, one per core: more threads each would
-# slow down the others.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# slow down the others. Rayon is what libraries in Rust have.
+ONE_THREAD = dict.fromkeys((*LINEAR_ALGEBRA, "RAYON_NUM_THREADS"), "1")
 
 
 def cores() -> int:

@@ -41,17 +41,21 @@ class Egobox(FromData):
         """Let egobox suggest `n` points of the unit cube, shape `(n, d)`."""
         values = self._values()
         y = np.clip(np.column_stack([values.objective, values.constraints]), -LARGEST, LARGEST)
+        seed, believed = generator.integers(2**31, size=2).tolist()
         try:
-            x, y = self._believe(self._unit, y)
-            points: Array = self._optimizer(n).suggest(x, y, seed=int(generator.integers(2**31)))
+            x, y = self._believe(self._unit, y, believed)
+            points: Array = self._optimizer(n).suggest(x, y, seed=seed)
         except BaseException as error:
             # What Rust calls a panic is no Exception in Python, and its class has no public name.
             if type(error).__name__ != "PanicException":
                 raise
             self._inspection = {"random_instead": n}
             return generator.random((n, self._space.dim))
-        finite: Array = np.where(np.isfinite(points), points, generator.random(points.shape))
-        return finite
+        bad = ~np.isfinite(points)
+        if bad.any():
+            self._inspection = {"random_coordinates": int(bad.sum())}
+            points = np.where(bad, generator.random(points.shape), points)
+        return points
 
     def _optimizer(self, n: int) -> Any:
         """An optimizer of the library for the unit cube, at its own settings."""
@@ -63,13 +67,13 @@ class Egobox(FromData):
             qei_config=library.QEiConfig(batch=n),
         )
 
-    def _believe(self, x: Array, y: Array) -> tuple[Array, Array]:
+    def _believe(self, x: Array, y: Array, seed: int) -> tuple[Array, Array]:
         """Add the points under way at their predicted values, as the library does in a batch."""
         under_way = self._under_way()
         if not len(under_way):
             return x, y
         predictions = []
         for series in y.T:
-            model = self._library.Gpx.builder(seed=self._seed).fit(x, series[:, None])
+            model = self._library.Gpx.builder(seed=seed).fit(x, series[:, None])
             predictions.append(np.asarray(model.predict(under_way)).reshape(-1))
         return np.concatenate([x, under_way]), np.concatenate([y, np.column_stack(predictions)])

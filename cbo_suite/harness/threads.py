@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from threadpoolctl import ThreadpoolController
 
 from cbo_suite.errors import InvalidTask
-from cbo_suite.system import ONE_THREAD
+from cbo_suite.system import LINEAR_ALGEBRA
 
 VARIABLE = "CBO_THREADS"
 
@@ -32,7 +32,7 @@ def chosen_threads() -> int | None:
     """
     text = os.environ.get(VARIABLE)
     if text is None:
-        return None if any(name in os.environ for name in ONE_THREAD) else 1
+        return None if any(name in os.environ for name in LINEAR_ALGEBRA) else 1
     if not text.isdecimal() or not 1 <= int(text) <= 4096:
         raise InvalidTask(f"{VARIABLE} must be a number of threads from 1 on, got {text!r}")
     return int(text)

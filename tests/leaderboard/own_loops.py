@@ -3,18 +3,19 @@
 An adapter is not to blame where a rival does badly and the library by itself does no better. Run
 from the root of the repository, with all rivals or some, a quarter of an hour for all:
 
-    python -m tests.leaderboard.own_loops [isres] [nomad] [bayesqp]
+    python -m tests.leaderboard.own_loops [isres] [nomad] [bayesqp] [egobox]
 
 It writes `tests/leaderboard/own_loops.json`, from which docs/rivals.md is made: by rival, problem
 and way of running the best feasible value of each seed, null where there is none. The libraries'
-loops for `optuna-gp`, `optuna-tpe`, `egobox` and `botorch-logcei` need no numbers: tests show that
-they choose the same points.
+loops for `optuna-gp`, `optuna-tpe` and `botorch-logcei` need no numbers: tests show that they
+choose the same points.
 
 - isres: pymoo's loop with the design as first parents, by generations of 14 and by its own 200,
   whose first is random. Its ranking draws from a generator that no seed reaches.
 - nomad: in the problem's units, the points of the design as starting points.
 - bayesqp: repaired as ours is, from the best point of the design, in the problem's units and
   divided by the deviations over the design.
+- egobox: its `minimize`, which has no ask and tell, in the problem's units.
 """
 
 from __future__ import annotations
@@ -152,6 +153,29 @@ def run_bayesqp(problem: ConstrainedProblem, design: Array, seed: int, scaled: b
     return best_of(Evaluation(*rows))
 
 
+def run_egobox(problem: ConstrainedProblem, design: Array, seed: int) -> float | None:
+    """Run egobox's `minimize`, at a tolerance of 0; points that it repeats are evaluated again."""
+    import egobox
+
+    space, first = problem.space, problem.evaluate(design)
+    seen = [first]
+
+    def values(x: Array) -> Array:
+        seen.append(problem.evaluate(np.clip(np.atleast_2d(x), space.lower, space.upper)))
+        return np.column_stack([seen[-1].objective, seen[-1].constraints])
+
+    solver = egobox.Egor(
+        np.column_stack([space.lower, space.upper]).tolist(),
+        cstr_specs=[egobox.CstrSpec.leq(0.0, tol=0.0)] * space.num_constraints,
+        x_doe=design,
+        y_doe=np.column_stack([first.objective, first.constraints]),
+    )
+    left = protocol_of(problem.id).budget - len(design)
+    solver.minimize(values, max_iters=left, seed=seed)
+    rows = (np.concatenate(parts)[: len(design) + left] for parts in zip(*seen, strict=True))
+    return best_of(Evaluation(*rows))
+
+
 Run = Callable[[ConstrainedProblem, Array, int], float | None]
 # Rival to its problems, seeds, and ways of running.
 LOOPS: dict[str, tuple[tuple[str, ...], range, dict[str, Run]]] = {
@@ -172,6 +196,7 @@ LOOPS: dict[str, tuple[tuple[str, ...], range, dict[str, Run]]] = {
             "scaled as ours": lambda p, d, s: run_bayesqp(p, d, s, True),
         },
     ),
+    "egobox": (SMALL, FEW_SEEDS, {"its `minimize`": run_egobox}),
 }
 
 
