@@ -284,7 +284,11 @@ def _limits(panel: Panel, log: bool) -> tuple[float, float]:
     if log:
         # A band may reach down to nothing, which a logarithm cannot show.
         positive = means[means > 0]
-        return (float(positive.min()) / 2, high * 1.5) if len(positive) else (0.0, 0.0)
+        if not len(positive):
+            return 0.0, 0.0
+        least = float(positive.min())
+        factor = max(1.05, (high / least) ** 0.08)
+        return least / factor, high * factor
     low = float(np.nanmin(means - errors))
     margin = 0.05 * (high - low)
     return low - margin, high + margin
