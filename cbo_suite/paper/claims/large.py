@@ -114,13 +114,13 @@ def _judge_counts(evidence: Evidence) -> Part:
             row = published_numbers().problems[problem].row(id_)
             found, total, printed = runs.num_feasible, len(runs.seeds), row.feasible or 0
             p_value = share_p_value(found, total, printed, row.runs)
-            text = f"{_terrains(problem)} {name(id_)} {found}/{total} against {printed}/{row.runs}"
-            tests.append((text, p_value))
-    p_values = holm([p_value for _, p_value in tests])
-    different = [text for (text, _), p in zip(tests, p_values, strict=True) if p < LEVEL]
+            label = f"{_terrains(problem)} {name(id_)}"
+            tests.append((label, f"{label} {found}/{total} against {printed}/{row.runs}", p_value))
+    p_values = holm([p_value for *_, p_value in tests])
+    different = [label for (label, *_), p in zip(tests, p_values, strict=True) if p < LEVEL]
     return Part(
         "as many runs are feasible as in the paper's table",
-        "; ".join(text for text, _ in tests)
+        "; ".join(text for _, text, _ in tests)
         + f" (Fisher's exact test, Holm over {len(tests)}; different: "
         + (", ".join(different) or "none")
         + ")",
@@ -138,7 +138,7 @@ def _judge_medians(cells: list[_Cell]) -> Part:
         p_values.append(place_p_value(below, len(rewards), (runs + 1) / 2, runs))
         texts.append(f"{label} {np.median(rewards):.1f} against {theirs}")
     adjusted = holm(p_values)
-    different = [text for text, p in zip(texts, adjusted, strict=True) if p < LEVEL]
+    different = [cell.label for cell, p in zip(cells, adjusted, strict=True) if p < LEVEL]
     return Part(
         "the median rewards of the feasible runs are those of the table",
         ("; ".join(texts) or NOBODY)
@@ -151,18 +151,17 @@ def _judge_medians(cells: list[_Cell]) -> Part:
 
 def _judge_ends(which: str, ends: list[tuple[_Cell, float, float | None]]) -> Part:
     """Judge that the best or worst rewards of the feasible runs are those of the table."""
-    texts, same = [], []
+    texts, different = [], []
     for cell, ours, theirs in ends:
-        if theirs is not None:
-            texts.append(f"{cell.label} {ours:.1f} against {theirs}")
-            same.append(bool(abs(ours - theirs) <= SAME_SHARE * abs(theirs)))
-    different = [text for text, is_same in zip(texts, same, strict=True) if not is_same]
+        texts.append(f"{cell.label} {ours:.1f} against {theirs}")
+        if theirs is None or abs(ours - theirs) > SAME_SHARE * abs(theirs):
+            different.append(cell.label)
     return Part(
         f"the {which} rewards of the feasible runs are those of the table",
         ("; ".join(texts) or NOBODY)
         + f" (the same: within {SAME_SHARE:.0%}, as no test tells of extremes; different: "
         f"{', '.join(different) or 'none'})",
-        all(same) if same else None,
+        not different if texts else None,
         TERRAINS,
     )
 
