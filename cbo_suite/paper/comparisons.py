@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import betabinom, fisher_exact
 
 from cbo_suite.paper.evidence import Evidence
+from cbo_suite.paper.experiments import ACKLEY, KEANE, MOPTA08, ROSENBROCK, ROVER, TOY
 from cbo_suite.protocols import Array
 from cbo_suite.scoring.runs import outcome_ranks
 from cbo_suite.scoring.statistics import (
@@ -28,6 +29,18 @@ LEVEL = 0.05
 # Vargha and Delaney (2000): from here on an effect is large.
 LARGE_EFFECT = 0.71
 
+TITLES = {
+    "tension-string-3d-v1": "3D tension-compression string",
+    "pressure-vessel-4d-v1": "4D pressure vessel",
+    "welded-beam-4d-v1": "4D welded beam",
+    "speed-reducer-7d-v1": "7D speed reducer",
+    ACKLEY: "10D Ackley",
+    KEANE: "30D Keane",
+    ROVER: "60D rover",
+    MOPTA08: "124D MOPTA08",
+    TOY: "2D toy problem",
+    ROSENBROCK: "5D Rosenbrock",
+}
 NAMES = {
     "scbo": "SCBO",
     "cei": "cEI",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from cbo_suite.leaderboard.looks import COLOURS, looks_of
-from cbo_suite.paper.comparisons import NAMES
+from cbo_suite.paper.comparisons import NAMES, TITLES
 from cbo_suite.paper.evidence import Evidence, needed
 from cbo_suite.paper.experiments import (
     ACKLEY,
@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLES = {
-    "tension-string-3d-v1": "3D tension-compression string",
-    "pressure-vessel-4d-v1": "4D pressure vessel",
-    "welded-beam-4d-v1": "4D welded beam",
-    "speed-reducer-7d-v1": "7D speed reducer",
-    ACKLEY: "10D Ackley",
-    KEANE: "30D Keane",
-    ROVER: "60D rover",
-    MOPTA08: "124D MOPTA08",
-    TOY: "2D toy problem",
-    ROSENBROCK: "5D Rosenbrock",
-}
 ABLATION_NAMES = {
     "scbo": "transformed, TS, trust region (SCBO)",
     "scbo-ei": "transformed, EI, trust region",

@@ -113,9 +113,13 @@ def _claim_text(judgement: Judgement) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Begin with a capital letter, unless it is a name, and end with a full stop."""
-    first = text[:1] if text.startswith(("cEI", "m = ")) else text[:1].upper()
-    return f"{first}{text[1:]}."
+    """Begin with a capital letter and end with a full stop."""
+    return _capital(text) + "."
+
+
+def _capital(text: str) -> str:
+    """Begin with a capital letter, unless it is a name."""
+    return text if text.startswith(("cEI", "m = ")) else text[:1].upper() + text[1:]
 
 
 def _ids() -> list[str]:
@@ -155,9 +159,9 @@ def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> by
                 "why": found.why,
                 "parts": [
                     {
-                        "text": part.text,
+                        "text": _capital(part.text),
                         "outcome": _WORDS[part.holds],
-                        "evidence": part.evidence,
+                        "evidence": _capital(part.evidence),
                         "reason": part.reason if part.holds is False else "",
                     }
                     for part in found.parts

@@ -8,6 +8,7 @@ from functools import partial
 from cbo_suite.paper.claims.small import BEAM, SPRING
 from cbo_suite.paper.comparisons import (
     LEVEL,
+    TITLES,
     Duel,
     Part,
     adjusted,
@@ -170,13 +171,13 @@ def judge_transformed(evidence: Evidence) -> list[Part]:
                 for problem, id_ in others
             ],
             SMOOTH,
-            where=[problem for problem, _ in others],
+            where=[TITLES[problem] for problem, _ in others],
         ),
         better(
             "the transforms help PESC on spring and beam",
             [duel(evidence, problem, id_, "pesc") for problem, id_ in helped],
             SMOOTH,
-            where=[problem for problem, _ in helped],
+            where=[TITLES[problem] for problem, _ in helped],
         ),
         Part(
             "the transforms do not change COBYLA",

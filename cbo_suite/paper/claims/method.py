@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import product
 
-from cbo_suite.paper.comparisons import Part
+from cbo_suite.paper.comparisons import TITLES, Part
 from cbo_suite.paper.evidence import Evidence
 from cbo_suite.paper.experiments import ROVER
 from cbo_suite.paper.measurements import BatchTable, RestartRuns
@@ -48,7 +48,7 @@ def restart_runs(evidence: Evidence, problem: str) -> RestartRuns | None:
 
 def _judge_interval(problem: str, runs: RestartRuns, printed: float) -> Part:
     """Judge how often SCBO restarts on one problem."""
-    text = f"on {problem}, a restart about every {printed:g} evaluations"
+    text = f"on {TITLES[problem]}, a restart about every {printed:g} evaluations"
     count = sum(map(len, runs.restarts))
     spent = f"{count} restarts in {len(runs.restarts)} runs of {runs.evaluations} evaluations"
     ours = runs.interval
