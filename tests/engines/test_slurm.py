@@ -126,7 +126,11 @@ def test_stopped_jobs_end_soon_and_keep_their_journals(
         engine.start(job)
     engine.wait(0.0)
     limit = time.monotonic() + 60
-    while not all(Path(job.journal).exists() for job in jobs[:2]) and time.monotonic() < limit:
+    while time.monotonic() < limit:
+        journals = [Path(job.journal) for job in jobs[:2]]
+        # A journal that was just made is empty until its header is written.
+        if all(path.exists() and path.stat().st_size for path in journals):
+            break
         time.sleep(0.1)
     engine.start(jobs[2])
     begin = time.monotonic()

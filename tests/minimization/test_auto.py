@@ -12,7 +12,7 @@ import pytest
 
 import cbo_suite as cbo
 from cbo_suite import choice
-from cbo_suite.errors import JournalError, OptimizerFailed
+from cbo_suite.errors import JournalError, MissingExtra
 from cbo_suite.protocols import Array
 from tests.doubles import Hill, contents_of
 
@@ -171,5 +171,5 @@ def test_a_journal_whose_library_is_gone_names_it(
     pytest.importorskip("cma", reason="needs the extra cma")
     minimize(optimizer="cma-es", journal=path)
     monkeypatch.setitem(sys.modules, "cma", None)
-    with pytest.raises(OptimizerFailed, match="cma-es needs pycma: pip install"):
+    with pytest.raises(MissingExtra, match="cma-es needs pycma: pip install"):
         minimize(journal=path, budget=20)
