@@ -226,8 +226,7 @@ def _batch_gp(evidence: Evidence) -> Table:
         "models at a time as have 40 million elements in their kernel matrices, times what is "
         "left. Both of GPyTorch's: of 3 steps, times 50 / 3. Errors are those of the batched ones "
         "against exact models in double precision. A draw whose single precision fails takes "
-        "GPyTorch many times as long. Sizes that cannot be told were not measured: the largest "
-        "does not fit into the memory of most machines, the others take hours"
+        "GPyTorch many times as long. Sizes that cannot be told were not measured"
     )
     return Table(title, columns, rows, left=0)
 
