@@ -287,6 +287,7 @@ def _limits(panel: Panel, log: bool) -> tuple[float, float]:
         if not len(positive):
             return 0.0, 0.0
         least = float(positive.min())
+        # 8 % of the height on either side, as curves may lie within a third of a decade.
         factor = max(1.05, (high / least) ** 0.08)
         return least / factor, high * factor
     low = float(np.nanmin(means - errors))

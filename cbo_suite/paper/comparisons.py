@@ -114,9 +114,12 @@ class Duel(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Write how large the difference is, with its interval."""
+        """Write against whom, and how large the difference is."""
         low, high = self.interval
-        return f"A12 = {self.superiority:.2f} (95 % interval {low:.2f} to {high:.2f})"
+        return (
+            f"against {name(self.second)} A12 = {self.superiority:.2f} (95 % interval {low:.2f} to "
+            f"{high:.2f})"
+        )
 
     @property
     def text(self) -> str:
@@ -193,7 +196,7 @@ def better(
         text,
         f"{_listed(found, where)} (one-sided Wilcoxon{several}, {_pairs(found)})",
         not lost,
-        reason if isinstance(reason, str) else reason(lost),
+        reason if isinstance(reason, str) else reason(lost) if lost else "",
     )
 
 
@@ -227,9 +230,7 @@ def stronger(lost: Sequence[Duel]) -> str:
     return "; ".join(known) or "the paper's settings are not all published; ours may be others"
 
 
-def alike(
-    text: str, duels: Sequence[Duel], reason: Reason = "", *, where: Sequence[str] = ()
-) -> Part:
+def alike(text: str, duels: Sequence[Duel], reason: str = "", *, where: Sequence[str] = ()) -> Part:
     """Judge that two methods do not differ noticeably.
 
     It holds where no two-sided test sees a difference and no effect is large, it fails where a
@@ -242,14 +243,10 @@ def alike(
         for label, one in zip(labels, found, strict=True)
     )
     large = any(max(d.superiority, 1 - d.superiority) >= LARGE_EFFECT for d in found)
-    different = [one for one in found if one.p_value < LEVEL]
+    different = any(one.p_value < LEVEL for one in found)
+    holds = False if different else None if large else True
     several = ", Holm" if len(found) > 1 else ""
-    return Part(
-        text,
-        f"{listed} (two-sided Wilcoxon{several}, {_pairs(found)})",
-        False if different else None if large else True,
-        reason if isinstance(reason, str) else reason(different),
-    )
+    return Part(text, f"{listed} (two-sided Wilcoxon{several}, {_pairs(found)})", holds, reason)
 
 
 def order(evidence: Evidence, problem: str, methods: Sequence[str]) -> list[tuple[str, float]]:

@@ -100,8 +100,14 @@ def probability_of_superiority(outcomes: Array, others: Array) -> float:
 
     Ties count one half; 0.5 means no difference, 1 that the first is always lower.
     """
+    return float(np.mean(_wins(outcomes, others)))
+
+
+def _wins(outcomes: Array, others: Array) -> Array:
+    """Compare each outcome with each other one: 1 where it is lower, a half at ties, `(n, m)`."""
     first, second = np.asarray(outcomes)[:, None], np.asarray(others)[None, :]
-    return float(np.mean((first < second) + 0.5 * (first == second)))
+    wins: Array = (first < second) + 0.5 * (first == second)
+    return wins
 
 
 def superiority_interval(outcomes: Array, others: Array, confidence: float = 0.95) -> Interval:
@@ -115,8 +121,7 @@ def superiority_interval(outcomes: Array, others: Array, confidence: float = 0.9
         others: Those of the other on the same seeds, shape `(n,)`.
         confidence: Probability that the interval covers.
     """
-    first, second = np.asarray(outcomes)[:, None], np.asarray(others)[None, :]
-    wins = (first < second) + 0.5 * (first == second)
+    wins = _wins(outcomes, others)
     n, mean = len(wins), float(wins.mean())
     if not 0.0 < mean < 1.0:
         return Interval(mean, mean)

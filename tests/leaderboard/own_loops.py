@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,10 @@ def load_finals() -> Finals:
     return msgspec.json.decode(FILE.read_bytes(), type=Finals)
 
 
-def best_of(evaluation: Evaluation) -> float | None:
-    """Return the best feasible value, None if there is none."""
+def best_of(seen: Sequence[Evaluation], budget: int | None = None) -> float | None:
+    """Return the best feasible value of all evaluations or the first ones, None if none is."""
+    rows = (np.concatenate(parts)[:budget] for parts in zip(*seen, strict=True))
+    evaluation = Evaluation(*rows)
     feasible = evaluation.objective[evaluation.feasible]
     return float(feasible.min()) if len(feasible) else None
 
@@ -87,8 +89,7 @@ def run_isres(problem: ConstrainedProblem, design: Array, seed: int, offspring: 
     else:
         algorithm = ISRES(n_offsprings=offspring, sampling=Population.new(X=design))
     minimize(Ours(), algorithm, ("n_eval", budget), seed=seed, verbose=False)
-    rows = (np.concatenate(parts)[:budget] for parts in zip(*seen, strict=True))
-    return best_of(Evaluation(*rows))
+    return best_of(seen, budget)
 
 
 def run_nomad(problem: ConstrainedProblem, design: Array, seed: int) -> float | None:
@@ -106,7 +107,8 @@ def run_nomad(problem: ConstrainedProblem, design: Array, seed: int) -> float | 
             pass  # what it had evaluated until then counts
         lines = path.read_text("utf-8").splitlines()
     values = [json.loads(line) for line in lines if line.endswith("]")]
-    return best_of(Evaluation(np.array([v[0] for v in values]), np.array([v[1:] for v in values])))
+    made = Evaluation(np.array([v[0] for v in values]), np.array([v[1:] for v in values]))
+    return best_of([made])
 
 
 def run_bayesqp(problem: ConstrainedProblem, design: Array, seed: int, scaled: bool) -> Any:
@@ -149,8 +151,7 @@ def run_bayesqp(problem: ConstrainedProblem, design: Array, seed: int, scaled: b
             solver.minimize(torch.tensor(design[first.best()][None]), max_evals=left + 1)
     except Exception as error:
         print(f"{problem.id}, seed {seed}: {error!r:.100}")
-    rows = (np.concatenate(parts) for parts in zip(*seen, strict=True))
-    return best_of(Evaluation(*rows))
+    return best_of(seen)
 
 
 def run_egobox(problem: ConstrainedProblem, design: Array, seed: int) -> float | None:
@@ -170,10 +171,9 @@ def run_egobox(problem: ConstrainedProblem, design: Array, seed: int) -> float |
         x_doe=design,
         y_doe=np.column_stack([first.objective, first.constraints]),
     )
-    left = protocol_of(problem.id).budget - len(design)
-    solver.minimize(values, max_iters=left, seed=seed)
-    rows = (np.concatenate(parts)[: len(design) + left] for parts in zip(*seen, strict=True))
-    return best_of(Evaluation(*rows))
+    budget = protocol_of(problem.id).budget
+    solver.minimize(values, max_iters=budget - len(design), seed=seed)
+    return best_of(seen, budget)
 
 
 Run = Callable[[ConstrainedProblem, Array, int], float | None]

@@ -84,8 +84,6 @@ def judge_ablation(evidence: Evidence) -> list[Part]:
 
 def _when(evidence: Evidence, problem: str, lost: Sequence[Duel]) -> str:
     """Say whether comparisons that fail at the end hold earlier: the paper tells no budgets."""
-    if not lost:
-        return ""
     budget = evidence.runs[problem, lost[0].first].best.shape[1]
     times = [round(share * budget) for share in SHARES]
     held = []

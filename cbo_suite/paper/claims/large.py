@@ -211,7 +211,7 @@ def judge_rover(evidence: Evidence) -> list[Part]:
         best_of(evidence, ROVER, "scbo", RIVALS, SCBO_IS_BEST, stronger),
         Part(
             "it does so by far",
-            "; ".join(f"against {name(one.second)} {one.effect}" for one in duels)
+            "; ".join(one.effect for one in duels)
             + f" (by far: all intervals from {LARGE_EFFECT} on; not: one below it)",
             None if not by_far and min(highs) >= LARGE_EFFECT else by_far,
             OBSTACLES,

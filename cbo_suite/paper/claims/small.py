@@ -45,7 +45,7 @@ MUCH_LONGER = 10
 def judge_spring(evidence: Evidence) -> list[Part]:
     """Claim 1."""
     duels = [duel(evidence, SPRING, id_, "random-search") for id_ in ("pesc", "cei")]
-    listed = "; ".join(f"{name(one.first)} against random search {one.effect}" for one in duels)
+    listed = "; ".join(f"{name(one.first)} {one.effect}" for one in duels)
     return [
         best_of(evidence, SPRING, "scbo", METHODS, SCBO_IS_BEST, stronger),
         always_feasible(evidence, SPRING, "scbo", FITTED),
@@ -106,7 +106,7 @@ def _apart(evidence: Evidence, lost: Sequence[Duel]) -> str:
         for id_ in (one.first, one.second)
     }
     gaps = [abs(middle[one.second] - middle[one.first]) for one in lost]
-    return f"the medians are at most {max(gaps, default=0.0):.2g} apart"
+    return f"the medians are at most {max(gaps):.2g} apart"
 
 
 def judge_ackley(evidence: Evidence) -> list[Part]:
