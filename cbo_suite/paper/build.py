@@ -60,7 +60,7 @@ def _texts(
     tables = make_tables(evidence)
     texts = {
         "report.md": write_report(evidence, judgements, tables, figures).encode(),
-        "claims.json": encode_claims(judgements, figures),
+        "claims.json": encode_claims(judgements, figures, tables),
     }
     for id_, table in tables.items():
         texts[f"tables/{id_}.md"] = f"{table.title}\n\n{table.markdown()}".encode()

@@ -143,8 +143,13 @@ def _artefact_text(
     return "\n".join(lines)
 
 
-def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> bytes:
-    """Write what the site shows, as JSON: claims, figures and the paper's numbers."""
+def encode_claims(
+    judgements: Sequence[Judgement], figures: Sequence[str], tables: Mapping[str, Table]
+) -> bytes:
+    """Write what the site shows, as JSON: claims, figures, tables and the paper's numbers.
+
+    Of the tables it shows those of artefacts without a figure.
+    """
     titles = {artefact.id: artefact.title for artefact in ARTEFACTS}
     data: dict[str, Any] = {
         "source": published_numbers().source,
@@ -170,6 +175,11 @@ def encode_claims(judgements: Sequence[Judgement], figures: Sequence[str]) -> by
             for found in judgements
         ],
         "figures": [{"id": id_, "title": titles[id_]} for id_ in figures],
+        "tables": [
+            {"id": id_, "name": titles[id_], **tables[id_]._asdict()}
+            for id_ in _ids()
+            if id_ in tables and id_ not in figures
+        ],
         "problems": published_numbers().problems,
     }
     return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"

@@ -166,7 +166,7 @@ def _lunar(evidence: Evidence) -> Table:
         rows += [(terrains, what, *texts) for what, texts in cells.items()]
     return Table(
         "Lunar lander: rewards of the feasible runs, the paper's in brackets",
-        ("m", "", *map(name, SCALABLE)),
+        ("m", "runs", *map(name, SCALABLE)),
         rows,
         left=2,
     )

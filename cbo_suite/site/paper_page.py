@@ -64,6 +64,20 @@ class FigureEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
 
 
+class TableEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One table of texts: its artefact, a short name, what it shows, and its cells.
+
+    The first `left` columns are names.
+    """
+
+    id: str
+    name: str
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    left: int
+
+
 class PublishedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the paper says of a method on a problem; None where it gives no number."""
 
@@ -92,6 +106,7 @@ class PaperReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         summary: How many claims have which verdict.
         claims: The claims.
         figures: The figures.
+        tables: Tables of what has no figure.
         problems: The paper's own numbers, by problem.
     """
 
@@ -99,6 +114,7 @@ class PaperReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: str
     claims: list[ClaimEntry]
     figures: list[FigureEntry]
+    tables: list[TableEntry]
     problems: dict[str, PublishedProblem]
 
 

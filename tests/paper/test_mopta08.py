@@ -96,7 +96,7 @@ def test_the_report_is_right_without_any() -> None:
 
 def test_the_site_puts_it_beside_the_paper(record: Record, tmp_path: Path) -> None:
     """The page of the problem has the paper's numbers and that of the record."""
-    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
+    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), [], {}))
     page = build(make_board([record], load_references()), paper=tmp_path)[
         f"problem/{MOPTA08}.html"
     ].decode()
@@ -108,7 +108,7 @@ def test_the_site_puts_it_beside_the_paper(record: Record, tmp_path: Path) -> No
 
 def test_the_site_has_its_page_without_records(tmp_path: Path) -> None:
     """With the paper's numbers, the story of the best known value, and nothing of ours."""
-    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
+    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), [], {}))
     board = make_board([], load_references())
     pages = build(board, paper=tmp_path, docs=DOCS, known=site_facts(board)["known"])
     page = pages[f"problem/{MOPTA08}.html"].decode()

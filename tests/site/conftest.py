@@ -54,7 +54,7 @@ def board() -> Board:
 def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of the real records, with a page on the paper that has no runs."""
     folder, paper = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("paper")
-    (paper / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
+    (paper / "claims.json").write_bytes(encode_claims(judge(Evidence({})), [], {}))
     records = record_addresses([ROOT / "leaderboard" / "runs"], folder)
     facts = site_facts(board)
     write(build(board, docs=ROOT / "docs", paper=paper, records=records, **facts), folder)

@@ -56,8 +56,8 @@ def test_without_a_report_there_is_no_page(small_board: Board, tmp_path: Path) -
     assert pages == build(small_board)
 
 
-def test_the_page_shows_claims_verdicts_and_figures(small_board: Board, tmp_path: Path) -> None:
-    """Every claim with its verdict; figures are part of the site."""
+def test_the_page_shows_claims_verdicts_and_artefacts(small_board: Board, tmp_path: Path) -> None:
+    """Every claim with its verdict; figures are part of the site, as tables what has none."""
     whole = invent_evidence(right=True)
     few = {(KEANE, id_): whole.runs[KEANE, id_] for id_ in PERTURBATIONS}
     build_paper(whole._replace(runs=few), tmp_path)
@@ -69,6 +69,9 @@ def test_the_page_shows_claims_verdicts_and_figures(small_board: Board, tmp_path
     assert "12 Perturbing few variables reproduced" in page
     assert "1 Tension-compression string cannot be told 0 of 210 runs" in page
     assert b'src="assets/paper-perturbation.png"' in pages["paper.html"]
+    assert "problem the paper ours restarts runs evaluations of a run toy-2d-v1 42" in page
+    assert b'id="table-restarts"' in pages["paper.html"]
+    assert b'id="table-perturbation"' not in pages["paper.html"]
     picture = Image.open(BytesIO(pages["assets/paper-perturbation.png"]))
     size = f'width="{picture.width // 2}" height="{picture.height // 2}"'
     assert size.encode() in pages["paper.html"]
@@ -78,7 +81,7 @@ def test_the_page_shows_claims_verdicts_and_figures(small_board: Board, tmp_path
 
 def test_problem_pages_show_the_paper_s_numbers(small_board: Board, tmp_path: Path) -> None:
     """Beside ours: rewards for the lunar lander, objectives for MOPTA08, nothing elsewhere."""
-    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), []))
+    (tmp_path / "claims.json").write_bytes(encode_claims(judge(Evidence({})), [], {}))
     pages = build(small_board, paper=tmp_path)
     lunar = text_of(pages[f"problem/{LUNAR}.html"])
     assert "(Section 4.4, Table 1)" in lunar
