@@ -33,6 +33,7 @@ _PANEL = (2.45, 2.0)  # inches; three of them fill a page of text
 _COLUMNS = 3
 _FEW = 8  # names that may stand below each other under a single panel
 _MARKS = 6  # markers on a curve
+_DECADE = 10.0
 _MOST_POINTS = 600  # of a curve: more than a page can show make a large file
 _SETTINGS: dict[Any, Any] = {
     "font.family": "STIXGeneral",
@@ -240,14 +241,21 @@ def _draw_panel(
     log: bool,
     highlight: Sequence[str] | None,
 ) -> None:
-    """Draw the curves of one problem."""
+    """Draw the curves of one problem, from the end of the initial design on."""
+    bottom, top = _limits(panel, log)
+    # On a logarithmic axis of less than a decade most ticks would have no round numbers.
+    log = log and (bottom <= 0.0 or top / bottom >= _DECADE)
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter("")
+    else:
+        bottom, top = _limits(panel, log)
     if not any(np.isfinite(curve.mean).any() for curve in panel.curves):
         axes.text(0.5, 0.5, "no feasible point", transform=axes.transAxes, ha="center", color="0.4")
     for curve in panel.curves:
         count = len(curve.mean)
-        places = np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int)
+        first = min(max(panel.n_init, 1), count) - 1
+        places = np.linspace(first, count - 1, min(count - first, _MOST_POINTS)).astype(int)
         evaluations, mean, error = places + 1, curve.mean[places], curve.error[places]
         if not _is_shown(curve.optimizer, highlight):
             axes.plot(evaluations, mean, color="0.8", linewidth=0.6, zorder=1)
@@ -267,7 +275,6 @@ def _draw_panel(
     axes.grid(axis="y", color="0.9", linewidth=0.5)
     axes.set_axisbelow(True)
     axes.set_xlim(0, max(len(curve.mean) for curve in panel.curves))
-    bottom, top = _limits(panel, log)
     if bottom < top:
         axes.set_ylim(bottom, top)
 

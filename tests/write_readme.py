@@ -51,7 +51,7 @@ def _judged(claims: list[dict[str, Any]], folder: str) -> str:
     missing = sum(claim["verdict"] == OPEN for claim in claims)
     first = f"Of the {len(claims)} claims of the SCBO paper " + "; ".join(told) + "."
     second = (
-        f"The other {missing} cannot be told yet, because runs or an executable are missing; "
+        f"{missing} cannot be told yet, because runs or an executable are missing; "
         if missing
         else "Each has its evidence, its test and a likely reason where it fails; "
     )

@@ -82,11 +82,15 @@ class Evidence(NamedTuple):
         known = [seconds for seconds in runs.seconds if seconds is not None]
         return median(known) / runs.best.shape[1] if known else None
 
-    def default(self, problem: str, methods: Iterable[str]) -> float:
-        """Return the largest feasible value that methods found, which infeasible runs are given."""
-        pairs = [(problem, id_) for id_ in methods]
-        found = [self.runs[pair].largest for pair in pairs if pair in self.runs]
+    def default(self, problem: str) -> float:
+        """Return the largest feasible value that any run found, which infeasible runs are given."""
+        found = [runs.largest for (own, _), runs in self.runs.items() if own == problem]
         return float(np.fmax.reduce(np.array(found), initial=np.nan))
+
+    def mean_end(self, problem: str, id_: str) -> float:
+        """Return the mean value at the end of the runs, infeasible ones at the largest value."""
+        finals = self.runs[problem, id_].finals
+        return float(np.where(np.isnan(finals), self.default(problem), finals).mean())
 
 
 def needed(pairs: Iterable[Pair]) -> int:

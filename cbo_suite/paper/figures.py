@@ -1,8 +1,8 @@
 """The figures of the paper, drawn from the evidence: mean and one standard error of the best value.
 
-A run that has found nothing feasible counts with the largest feasible value that the methods of the
-panel found. Panels whose runs are not complete say how many there are. Where methods end close to
-each other, the distance to the best known value is shown on a logarithmic axis.
+A run that has found nothing feasible counts with the largest feasible value that any run found.
+Panels whose runs are not complete say how many there are. Where methods end close to each other,
+the distance to the best known value is shown on a logarithmic axis.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ TRANSFORM_NAMES = {
     "scbo-bilog-only": "bilog only",
     "scbo-untransformed": "none",
 }
+NONE_IN_GREY = {"scbo-untransformed": {"color": COLOURS[7]}}
 PERTURBATION_NAMES = {"scbo": "few variables (SCBO)", "scbo-no-perturbation": "all variables"}
 
 
@@ -73,7 +74,7 @@ def make_figures(evidence: Evidence) -> dict[str, Figure]:
         ),
         "rover": (
             [_panel(evidence, ROVER, SCALABLE, sign=-1), _rover_map(evidence)],
-            {"names": NAMES, "label": "best reward"},
+            {"names": _counted_names(evidence, ROVER, SCALABLE), "label": "best reward"},
         ),
         "mopta08": ([_panel(evidence, MOPTA08, SCALABLE)], {"names": NAMES}),
         "ablation": (
@@ -82,7 +83,7 @@ def make_figures(evidence: Evidence) -> dict[str, Figure]:
         ),
         "transforms": (
             [_panel(evidence, id_, TRANSFORM_ABLATIONS, log=True) for id_ in (KEANE, ROSENBROCK)],
-            {"names": TRANSFORM_NAMES, "log": True},
+            {"names": TRANSFORM_NAMES, "looks": NONE_IN_GREY, "log": True},
         ),
         "perturbation": (
             [_panel(evidence, KEANE, PERTURBATIONS)],
@@ -134,7 +135,7 @@ def _panel(
         instead: Ids of other runs that are shown as those of a method.
     """
     shown = {id_: (instead or {}).get(id_, id_) for id_ in methods}
-    default = evidence.default(problem, shown.values())
+    default = evidence.default(problem)
     origin = load_references()[problem].best if log else 0.0
     curves, n_init = [], 0
     for id_, own in shown.items():
@@ -157,11 +158,21 @@ def _leave_empty(axes: Axes) -> None:
     axes.text(0.5, 0.5, "no runs", ha="center", color="0.4", transform=axes.transAxes)
 
 
+def _counted_names(evidence: Evidence, problem: str, methods: Sequence[str]) -> dict[str, str]:
+    """Name methods, with the number of their runs where others have more."""
+    counts = {id_: evidence.have([(problem, id_)]) for id_ in methods}
+    most = max(counts.values())
+    return {
+        id_: NAMES[id_] + (f" ({count} runs)" if 0 < count < most else "")
+        for id_, count in counts.items()
+    }
+
+
 def _rover_map(evidence: Evidence) -> Picture:
     """Paint the map with the best trajectory that SCBO found."""
     runs = evidence.runs.get((ROVER, "scbo"))
     point = None if runs is None else runs.best_x
-    reward = "" if runs is None or point is None else f": {-np.nanmin(runs.finals):.2f}"
+    reward = "" if runs is None or point is None else f",\nreward {-np.nanmin(runs.finals):.2f}"
 
     def paint(axes: Axes) -> None:
         axes.set(xticks=[], yticks=[])

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 import numpy as np
+from scipy.stats import CensoredData, ecdf
 
 from cbo_suite.campaign.condense import ended_record
 from cbo_suite.campaign.store import Store
@@ -48,13 +49,22 @@ class RestartRuns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def interval(self) -> float:
-        """Evaluations per restart: all of them by all restarts, infinite if there were none.
+        """Mean number of evaluations between restarts, infinite if there were none.
 
-        A mean over the intervals that ended would be too small, as long ones are cut off by the
-        end of a run.
+        The last region of a run is cut off by its end: a mean over the others alone would be too
+        small, and all evaluations by all restarts too large, as regions live about equally long.
+        The mean is that of the survival function of Kaplan and Meier.
         """
-        ended = sum(map(len, self.restarts))
-        return self.evaluations * len(self.restarts) / ended if ended else math.inf
+        ended, cut = [], []
+        for restarts in self.restarts:
+            begun = [0, *restarts]
+            ended += np.diff(begun).tolist()
+            cut.append(self.evaluations - begun[-1])
+        if not ended:
+            return math.inf
+        survival = ecdf(CensoredData(uncensored=ended, right=cut)).sf
+        alive = np.concatenate([[1.0], survival.probabilities[:-1]])
+        return float(np.diff(survival.quantiles, prepend=0.0) @ alive)
 
 
 class Restarts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

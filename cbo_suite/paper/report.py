@@ -27,9 +27,12 @@ HEAD = """# The paper, reproduced
 each of its runs, up to {seeds} of them, with the same design as the others, so comparisons are
 paired by seed. Outcomes are ordered: feasible before infeasible, as in the paper, feasible ones by
 value, and infeasible ones, which the paper takes as equal, by violation. "Better" is a one-sided
-Wilcoxon signed-rank test at {level:.0%} on the ranks of the outcomes of both methods, adjusted by
-Holm where several are made for one sentence. A12 is the probability that a run of one method beats
-one of another; from {large} on it is large.
+Wilcoxon signed-rank test at {level:.0%} on the ranks of the outcomes of both methods. A12 is the
+probability that a run of one method beats one of another, with its 95 % interval in brackets; from
+{large} on it is large. Of a sentence that several tests must bear out, none is adjusted; it fails
+where an interval leaves no room for a large effect, and cannot be told where there are too few runs
+for either. What comes out the other way round is named, by tests that are adjusted by Holm's rule.
+Figures show means, which few bad runs decide; tests look at all runs alike.
 
 A claim whose sentences all hold is *reproduced*. Where some hold and others fail or cannot be told,
 it is *reproduced in part*; where none holds and one fails, *not reproduced*. Without all of its
@@ -84,8 +87,8 @@ def _seconds_text(evidence: Evidence) -> str:
     """Say how the seconds of the tables were measured."""
     what = (
         "In means, a run without a feasible point counts with the largest feasible value that any "
-        "run of the table found on the problem. The tables give processor seconds of a method per "
-        "evaluation (s / eval)"
+        "run found on the problem (in the paper with the largest value). The tables give "
+        "processor seconds of a method per evaluation (s / eval)"
     )
     measured = evidence.measurements.seconds
     if measured is None:

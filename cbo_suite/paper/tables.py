@@ -85,7 +85,7 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
     problems = list(dict.fromkeys(problem for problem, _ in artefact.pairs))
     for problem in problems:
         methods = [id_ for own, id_ in artefact.pairs if own == problem]
-        default = evidence.default(problem, methods)
+        default = evidence.default(problem)
         sign = -1 if problem == ROVER else 1
         found = {id_: evidence.runs.get((problem, id_)) for id_ in methods}
         known = {id_: runs for id_, runs in found.items() if runs is not None}

@@ -113,8 +113,10 @@ def _wins(outcomes: Array, others: Array) -> Array:
 def superiority_interval(outcomes: Array, others: Array, confidence: float = 0.95) -> Interval:
     """Bound the probability of superiority of paired outcomes.
 
-    The variance is that of the placements (DeLong, DeLong and Clarke-Pearson 1988), the interval is
-    normal on the scale of log-odds, which keeps it between 0 and 1.
+    The variance is that of the placements (DeLong, DeLong and Clarke-Pearson 1988), taken in pairs,
+    since outcomes of one seed go together; the interval is normal on the scale of log-odds, which
+    keeps it between 0 and 1. Where one always wins there is no variance: then it reaches down to
+    the probability of a win by which as many pairs would all be won in 5 % of experiments.
 
     Args:
         outcomes: One outcome per seed, shape `(n,)`.
@@ -123,8 +125,11 @@ def superiority_interval(outcomes: Array, others: Array, confidence: float = 0.9
     """
     wins = _wins(outcomes, others)
     n, mean = len(wins), float(wins.mean())
+    if n < 2:
+        return Interval(0.0, 1.0)
     if not 0.0 < mean < 1.0:
-        return Interval(mean, mean)
+        least = (1 - confidence) ** (1 / n)
+        return Interval(least, 1.0) if mean == 1.0 else Interval(0.0, 1 - least)
     placements = wins.mean(axis=1) + wins.mean(axis=0) - 2 * mean
     error = math.sqrt(float(placements @ placements) / (n * (n - 1)))
     half = float(norm.ppf(0.5 + confidence / 2)) * error / (mean * (1 - mean))

@@ -114,8 +114,8 @@ class PaperReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: str
     claims: list[ClaimEntry]
     figures: list[FigureEntry]
-    tables: list[TableEntry]
     problems: dict[str, PublishedProblem]
+    tables: list[TableEntry] = []  # older reports name none
 
 
 class Beside(NamedTuple):

@@ -17,7 +17,7 @@ from cbo_suite.cli import main
 from cbo_suite.errors import MissingExtra, RecordError
 from cbo_suite.journal import read_journal
 from cbo_suite.leaderboard import read_folder
-from cbo_suite.plots import draw, make_panels, save
+from cbo_suite.plots import Curve, Panel, draw, make_panels, save
 from cbo_suite.records import Record, make_record, write_records
 from cbo_suite.scoring.references import load_references
 from tests.make_records import make
@@ -162,10 +162,11 @@ def test_the_drawn_band_is_one_standard_error(published: list[Record]) -> None:
     axes = draw(panels).axes[1]
     curve = panels[1].curves[0]
     line, band = axes.get_lines()[0], axes.collections[0]
-    assert np.array_equal(np.asarray(line.get_ydata()), curve.mean)
+    mean, error = curve.mean[9:], curve.error[9:]  # from the last point of the design on
+    assert np.array_equal(np.asarray(line.get_ydata()), mean)
     outline = np.asarray(band.get_paths()[0].vertices)[:, 1]
-    assert outline.min() == (curve.mean - curve.error).min()
-    assert outline.max() == (curve.mean + curve.error).max()
+    assert outline.min() == (mean - error).min()
+    assert outline.max() == (mean + error).max()
     low, high = axes.get_ylim()
     assert low < curve.mean[-1] - curve.error[-1]
     assert high > (curve.mean + curve.error)[10:].max()
@@ -225,6 +226,19 @@ def test_command_takes_the_folder_of_a_campaign(tmp_path: Path) -> None:
         out = str(tmp_path / f"{folder.name}.png")
         done = CliRunner().invoke(main, ["plot", str(folder), "--out", out])
         assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(("low", "scale"), [(3.0, "linear"), (0.1, "log")])
+def test_a_logarithmic_axis_spans_a_decade_or_more(low: float, scale: str) -> None:
+    """Shorter ones would have ticks without round numbers; curves begin where the design ends."""
+    mean = np.concatenate([np.full(10, 100.0), np.linspace(9.0, low, 90)])
+    panel = Panel("toy-2d-v1", [Curve("scbo", mean, np.zeros(100), 3)], 11)
+    axes = draw([panel], log=True).axes[0]
+    assert axes.get_yscale() == scale
+    courses = [np.array(line.get_data()) for line in axes.get_lines()]
+    (course,) = (found for found in courses if found.shape[1] > 2)
+    assert course[:, 0].tolist() == [11.0, 9.0]
+    assert axes.get_ylim()[1] < 20
 
 
 def test_log_needs_references(tmp_path: Path) -> None:

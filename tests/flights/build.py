@@ -16,6 +16,7 @@ patched.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -59,7 +60,7 @@ def download(folder: Path) -> Path:
     requirements = folder / "requirements.txt"
     requirements.write_text(REQUIREMENT + "\n", encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    pip += ["--no-binary=:all:", "--dest", str(folder), "--requirement", str(requirements)]
+    pip += ["--no-binary=box2d-py", "--dest", str(folder), "--requirement", str(requirements)]
     subprocess.run(pip, check=True)
     (archive,) = folder.glob("box2d-py-*.tar.gz")
     with tarfile.open(archive) as tar:
@@ -106,6 +107,8 @@ def compile_all(source: Path, folder: Path) -> Path:
 
 def main(folder: Path) -> None:
     """Build the library in a folder."""
+    if shutil.which("g++") is None:
+        sys.exit("the library of flights is compiled with g++, which is not installed here")
     folder.mkdir(parents=True, exist_ok=True)
     source = download(folder)
     patch(source)

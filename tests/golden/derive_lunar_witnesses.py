@@ -5,12 +5,12 @@ Run from the root of the repository with the extras `cma` and `lunar`, some ten 
     python -m tests.golden.derive_lunar_witnesses
 
 CMA-ES minimises the objective plus the total violation. It starts from the heuristic for m = 10 and
-from the best point of the problem before for m = 50 and m = 30.
+from the best point of the problem before for m = 50 and m = 30. Better points that are known since
+stay.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from cbo_suite.problems.lunar_lander import HEURISTIC, LunarLander
 from cbo_suite.protocols import Array
+from tests.golden.known_points import write_known_points
 
 TARGET = Path(__file__).parents[2] / "problems" / "lunar_lander" / "best_known.json"
 # Number of terrains, of terrains of the problem whose best point is the start, and evaluations.
@@ -51,7 +52,7 @@ def main() -> None:
             for m, (objective, x) in sorted(found.items())
             if np.isfinite(objective)
         }
-        TARGET.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_known_points(TARGET, rows)
 
 
 if __name__ == "__main__":

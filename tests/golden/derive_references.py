@@ -115,7 +115,7 @@ def main(ids: list[str]) -> None:
             row = derive_lunar(problem_id)
         else:
             row = derive(problem_id)
-        frozen = msgspec.structs.replace(load_references()[problem_id], source=row.source)
+        frozen = msgspec.structs.replace(load_references(1)[problem_id], source=row.source)
         same = "as frozen" if row == frozen else "not as frozen"
         values = f"best {row.best:.10g} worst {row.worst:.10g} level {row.level:.10g}"
         print(f"{problem_id}: {values}, {same}")

@@ -10,13 +10,12 @@ the best known points of the problems. Worst value and level stay what they were
 the best known value is no result of optimizers. Once the file is published it never changes; then
 the script says whether the records still give it.
 
-The values in docs/problems/README.md and on the pages of these problems are changed by hand; tests
-name those that are not what the problem says.
+The values in docs/problems/README.md and on the pages of these problems are changed by hand; a test
+names those of the former that are not what the problem says.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +35,7 @@ from cbo_suite.scoring.references import (
     suite_file,
 )
 from cbo_suite.scoring.runs import beats_reference
+from tests.golden.known_points import write_known_points
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "leaderboard" / "runs"
@@ -110,9 +110,8 @@ def main() -> None:
         if file is None:
             print(f"{id_}: change the best known point of the problem by hand")
             continue
-        known = json.loads(file.read_text("utf-8"))
-        known[id_] = {"objective": made[id_].best, "x": made[id_].best_x, "source": SCRIPT}
-        file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        point = {"objective": made[id_].best, "x": made[id_].best_x, "source": SCRIPT}
+        write_known_points(file, {id_: point})
     path.write_bytes(encode_references(made))
 
 

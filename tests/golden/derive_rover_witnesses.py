@@ -11,7 +11,6 @@ control points found. At last it prints which share of uniform points is feasibl
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from cbo_suite.problems.rover import Rover
 from cbo_suite.protocols import Array
+from tests.golden.known_points import write_known_points
 
 TARGET = Path(__file__).parents[2] / "problems" / "rover_best_known.json"
 STARTS = 40
@@ -113,7 +113,7 @@ def main() -> None:
     """Write the file and print the shares."""
     rovers = [Rover("default"), Rover("furbo")]
     witnesses = {rover.id: witness(rover) for rover in rovers}
-    TARGET.write_text(json.dumps(witnesses, indent=1) + "\n", encoding="utf-8")
+    write_known_points(TARGET, witnesses)
     for rover in rovers:
         print(f"{rover.id}: feasible share {feasible_share(rover)}")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from cbo_suite.leaderboard import iterate_folder
+from cbo_suite.paper.comparisons import p_text
 from cbo_suite.paper.measurements import Seconds, read_measurements
 from cbo_suite.scoring.tracks import TRACKS
 from tests.leaderboard.own_loops import load_finals
@@ -188,7 +189,7 @@ def _courses(rows: Sequence[Row], by_share: Mapping[float, Sequence[Comparison]]
     for number, c in enumerate(by_share[1.0]):
         row = sizes[c.problem]
         cells = [
-            f"{d.better[0]} : {d.better[1]}, {_p(d.p_value)}, {d.verdict}"
+            f"{d.better[0]} : {d.better[1]}, {p_text(d.p_value)}, {d.verdict}"
             for d in (by_share[share][number] for share in SHARES)
         ]
         lines.append(
@@ -215,7 +216,7 @@ def table(row: Row, compared: Sequence[Comparison], timed: Seconds | None) -> st
         lines.append(
             f"| `{c.optimizer}` | {_number(c.medians[0])} | {_number(c.medians[1])} "
             f"| {c.feasible[0]} | {c.feasible[1]} | {c.seeds} | {c.better[0]} : {c.better[1]} "
-            f"| {_p(c.p_value)} | {seconds} | {c.verdict} |"
+            f"| {p_text(c.p_value)} | {seconds} | {c.verdict} |"
         )
     return "\n".join([*lines, ""])
 
@@ -234,7 +235,7 @@ def badly(rows: Sequence[Row]) -> str:
     behind = [c for c in compared if c.verdict == "behind"]
     lines = [
         f"- `{c.optimizer}` is behind `random-search` on `{c.problem}`, {c.better[0]} : "
-        f"{c.better[1]}, {_p(c.p_value)}."
+        f"{c.better[1]}, {p_text(c.p_value)}."
         for c in behind
     ]
     if not compared:
@@ -356,11 +357,6 @@ def seconds() -> Seconds | None:
 def _list(names: str) -> str:
     """Put names into brackets, if there are any."""
     return f" ({names})" if names else ""
-
-
-def _p(value: float) -> str:
-    """Write a p-value."""
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
 
 
 def _number(value: float) -> str:

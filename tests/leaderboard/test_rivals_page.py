@@ -252,5 +252,6 @@ def test_main_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """In the place of the old one."""
     monkeypatch.setattr(rivals_page, "PAGE", tmp_path / "rivals.md")
     monkeypatch.setattr(rivals_page, "board", list)
+    monkeypatch.setattr(rivals_page, "seconds", lambda: None)
     rivals_page.main()
     assert (tmp_path / "rivals.md").read_text("utf-8") == render([])

@@ -71,7 +71,7 @@ def test_the_report_tells_every_claim() -> None:
         assert f"### {claim.number}. {claim.title}: {judgement.verdict}\n" in text
         assert claim.says in text
     assert "Of 17 claims: 17 not reproduced." in text
-    assert "Likely reason: our cEI is built on SCBO's own models" in text
+    assert "Likely reason: our cEI works on logarithms" in text
     assert "Likely reason: the paper's terrains" in text
     assert "![Physics problems](figures/physics.png)" in text
     assert "nan" not in text.lower()

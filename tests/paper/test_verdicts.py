@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -11,12 +12,28 @@ import pytest
 import cbo_suite as cbo
 from cbo_suite.journal import read_journal
 from cbo_suite.paper.claims import CLAIMS, Judgement, decide, judge
-from cbo_suite.paper.comparisons import Part, alike, better, duel, place_p_value
+from cbo_suite.paper.comparisons import (
+    Part,
+    a12_text,
+    alike,
+    better,
+    duel,
+    excellent,
+    place_p_value,
+)
 from cbo_suite.paper.consistency import Consistency, check_consistency
 from cbo_suite.paper.evidence import Evidence, read_runs
 from cbo_suite.paper.experiments import ACKLEY, KEANE, MOPTA08, PERTURBATIONS, ROVER
-from cbo_suite.paper.measurements import BatchCell, BatchSide, Measurements, Seconds
+from cbo_suite.paper.measurements import (
+    BatchCell,
+    BatchSide,
+    Measurements,
+    RestartRuns,
+    Seconds,
+)
+from cbo_suite.paper.reasons import stronger
 from cbo_suite.records import SOURCE, make_record, write_records
+from cbo_suite.scoring.references import load_references
 from tests.paper.invented import invent, invent_evidence
 
 # Sentences that nothing here can decide: they need what no machine of ours has, or make no sense.
@@ -281,6 +298,77 @@ def test_no_difference_is_not_claimed_of_few_runs() -> None:
     assert alike("alike", [found]).holds is None
     same = {("p", "a"): invent(0.0, salt=1), ("p", "b"): invent(0.0, salt=1)}
     assert alike("alike", [duel(Evidence(same), "p", "a", "b", two_sided=True)]).holds is True
+
+
+def test_better_holds_fails_or_cannot_be_told() -> None:
+    """By the test, by an interval that leaves no room for a large effect, or not by few runs."""
+
+    def judged(gap: float, seeds: int) -> Part:
+        pairs = {("p", "a"): invent(0.0, seeds=seeds, salt=1), ("p", "b"): invent(gap, seeds=seeds)}
+        return better("a is better", [duel(Evidence(pairs), "p", "a", "b")], "a reason")
+
+    assert judged(1.0, 30).holds is True
+    assert judged(0.0, 30).holds is False
+    assert judged(0.0, 4).holds is None
+    assert judged(1.0, 4).holds is None
+    worse = judged(-1.0, 30)
+    assert worse.holds is False
+    assert worse.evidence.endswith("; the other way round (Holm): b over a")
+    assert "other way" not in judged(0.0, 30).evidence
+
+
+def test_one_lost_comparison_of_several_decides() -> None:
+    """All must hold; Holm's rule would ask more of each."""
+    pairs = {("p", id_): invent(end, salt=ord(id_)) for id_, end in (("a", 0), ("b", 1), ("c", -1))}
+    evidence = Evidence(pairs)
+    won, lost = duel(evidence, "p", "a", "b"), duel(evidence, "p", "a", "c")
+    part = better("a is better", [won, lost], lambda found: f"because of {found[0].second}")
+    assert (part.holds, part.reason) == (False, "because of c")
+
+
+def test_an_almost_sure_win_is_not_written_as_sure() -> None:
+    """Rounded to two digits only where that is exact at the ends."""
+    texts = [a12_text(value) for value in (1.0, 0.998, 0.5, 0.002, 0.0)]
+    assert texts == ["A12 = 1.00", "A12 > 0.99", "A12 = 0.50", "A12 < 0.01", "A12 = 0.00"]
+
+
+def test_intervals_between_restarts_count_what_is_cut_off() -> None:
+    """By hand: ends after 10, 30 and 30, cut off at 20 and 10, of two runs of 50 evaluations.
+
+    All five live to 10, where one ends; three of them to 30 but for the one cut off at 20.
+    """
+    runs = RestartRuns(50, [[10, 40], [30]])
+    # Kaplan and Meier: 1 until 10, 4/5 until 30 (of two there both end), 0 then.
+    assert runs.interval == pytest.approx(10 + 20 * 4 / 5)
+    assert math.isinf(RestartRuns(50, [[], []]).interval)
+
+
+def test_excellent_results_are_close_to_the_best_known_value() -> None:
+    """On the scale of what random search leaves; one run in ten may be worse."""
+    best = load_references()[ACKLEY].best
+    random = invent(best + 10.0, salt=1)
+    for close, holds in ((30, True), (27, True), (26, False)):
+        ends = np.where(np.arange(30) < close, best + 0.5, best + 2.0)
+        pairs = {
+            (ACKLEY, "random-search"): random,
+            (ACKLEY, "scbo"): invent(0.0, ends=ends.tolist()),
+        }
+        part = excellent(Evidence(pairs), ACKLEY, "scbo", "excellent", "a reason")
+        assert part.holds is holds, part
+        assert part.evidence.startswith(f"{close} of 30 runs end at most 1 above")
+
+
+def test_the_reason_names_restarts_only_where_there_were_any() -> None:
+    """COBYLA is not said to start again where no run of it did before the comparison."""
+    evidence = Evidence(
+        {
+            (KEANE, "scbo"): invent(5.0, budget=1000),
+            (KEANE, "cobyla"): invent(0.0, budget=1000, restarts=1),
+        }
+    )
+    early, late = (duel(evidence, KEANE, "scbo", "cobyla", after=after) for after in (400, 600))
+    assert "started again" not in stronger(evidence, [early])
+    assert "and started again in 30 of 30 runs" in stronger(evidence, [late])
 
 
 def test_scbo_restarts_as_the_proof_asks() -> None:

@@ -52,6 +52,15 @@ def test_references_make_sense(problem_id: str) -> None:
     assert reference.optional == (problem_id == "mopta08-124d-v1")
 
 
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_problems_know_the_best_point_of_the_newest_references(problem_id: str) -> None:
+    """A problem that names a best known point names that one."""
+    known = getattr(make_or_skip(problem_id), "best_known", None)
+    if known is not None:
+        assert known.objective == REFERENCES[problem_id].best
+        np.testing.assert_array_equal(known.x, REFERENCES[problem_id].best_x)
+
+
 @pytest.mark.parametrize("which", ["best", "worst"])
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 def test_witnesses_have_their_values(problem_id: str, which: str) -> None:

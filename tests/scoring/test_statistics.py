@@ -125,7 +125,7 @@ def test_superiority_agrees_with_the_u_statistic(seed: int) -> None:
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.8])
-@pytest.mark.parametrize("distance", [0.0, 1.0])
+@pytest.mark.parametrize("distance", [0.0, 1.0, 2.0])
 def test_the_interval_of_superiority_covers(distance: float, shared: float) -> None:
     """It holds the true probability in about 95 % of experiments, paired or not."""
     random = np.random.default_rng(0)
@@ -142,11 +142,13 @@ def test_the_interval_of_superiority_covers(distance: float, shared: float) -> N
 
 
 def test_the_interval_of_superiority_at_its_ends() -> None:
-    """One that always wins leaves no doubt; equal outcomes lie in the middle."""
+    """One that always wins may lose yet, the less likely the more pairs; one pair tells nothing."""
     low, high = np.arange(5.0), np.arange(5.0) + 10.0
-    assert superiority_interval(low, high) == (1.0, 1.0)
-    assert superiority_interval(high, low) == (0.0, 0.0)
+    least = 0.05 ** (1 / 5)
+    assert superiority_interval(low, high) == pytest.approx((least, 1.0))
+    assert superiority_interval(high, low) == pytest.approx((0.0, 1 - least))
     assert superiority_interval(np.ones(5), np.ones(5)) == (0.5, 0.5)
+    assert superiority_interval(low[:1], high[:1]) == (0.0, 1.0)
 
 
 @given(SEEDS)

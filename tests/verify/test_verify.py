@@ -21,8 +21,9 @@ from cbo_suite.problems.toy import Toy
 from cbo_suite.protocols import Evaluation
 from cbo_suite.records import Record, make_record
 from cbo_suite.registry import protocol_of
+from cbo_suite.scoring.references import load_references
 from cbo_suite.tasks import Task
-from cbo_suite.verify import Designs, verify_file
+from cbo_suite.verify import Designs, points, verify_file
 from cbo_suite.verify.replay import compute_fingerprints
 from tests.submissions.honest import (
     condensed,
@@ -359,3 +360,20 @@ def test_the_best_known_point_is_flagged(records: list[Record], tmp_path: Path) 
     verdict = verify_file(put(tmp_path, [*records[:4], changed, *records[5:]]))
     assert verdict.flags == ["line 5: evaluation 60 is the best known point to the last bit"]
     assert "line 5, field digest" in verdict.complaints[0]
+
+
+def test_the_run_that_found_the_best_known_point_is_not_flagged(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own point became the best known; another run with the same point is flagged."""
+    problem, changed = cbo.make_problem("toy-2d-v1"), []
+    for record in records[3:5]:
+        x = record.points.copy()
+        x[60] = problem.best_known.x  # type: ignore[attr-defined]
+        changed.append(condensed(record.task, x, problem.evaluate(x), record.digest, record))
+    task = records[4].task
+    source = f"best: found by {task.optimizer} with seed {task.seed}, a script"
+    reference = msgspec.structs.replace(load_references()[task.problem], source=source)
+    monkeypatch.setattr(points, "load_references", lambda: {task.problem: reference})
+    verdict = verify_file(put(tmp_path, [*records[:3], *changed, *records[5:]]))
+    assert verdict.flags == ["line 4: evaluation 60 is the best known point to the last bit"]
