@@ -59,7 +59,7 @@ def test_words_follow_verdicts_and_ranks(tmp_path: Path) -> None:
     rows = [row("scbo", 1), row("scbo-ei", None, "scbo"), row("cei", 2)]
     text = results(invent(tmp_path, verdicts, rows))
     assert "1 is reproduced (Claim 0); 2 are not reproduced (Claim 1, Claim 2)." in text
-    assert "The other 1 cannot be told" in text
+    assert ". 1 cannot be told yet, because" in text
     assert "| 1 | scbo | 50.0 | 48.0 to 52.0 | 29/30 |\n| 2 | cei |" in text
     assert "scbo-ei" not in text
     assert "mopta08" not in text
