@@ -71,9 +71,12 @@ def test_the_rule_without_torch_takes_who_is_best(region: Region, at_once: int) 
 
 
 def test_the_rule_loses_little_on_problems_that_were_left_out() -> None:
-    """At most one standard error against the best single method, on every track with its rows."""
+    """At most one standard error against the best single candidate, on every track with its rows.
+
+    The page shows the best of all methods, some of which have rows on few other problems.
+    """
     evidence = load_evidence()
-    judged = judge_tracks(evidence)
+    judged = judge_tracks(evidence, among={*SMALL.candidates, *LARGE.candidates})
     whole = [track.id for track in TRACKS if has_all_rows(evidence, track)]
     assert "small-v1" in whole
     for track in whole:

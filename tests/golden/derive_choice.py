@@ -138,15 +138,23 @@ def best_of(evidence: Evidence, region: Region, without: str = "") -> str | None
     return max(region.candidates, key=lambda name: mean_score(evidence, weights, name))
 
 
-def judge(evidence: Evidence, problems: Iterable[str]) -> Judgement | None:
-    """Judge the rule on problems, each by what the others are for; None without evidence."""
+def judge(
+    evidence: Evidence, problems: Iterable[str], among: Iterable[str] = ()
+) -> Judgement | None:
+    """Judge the rule on problems, each by what the others are for; None without evidence.
+
+    Args:
+        evidence: All rows.
+        problems: Ids of the problems.
+        among: Single methods that it is compared with, all that have rows by default.
+    """
     took = {}
     for id_ in problems:
         lines = fit_lines(evidence, without=id_) if id_ in evidence else None
         if lines and (name := lines.take(evidence[id_])) in evidence[id_].rows:
             took[id_] = name
     singles = set.intersection(*(set(evidence[id_].rows) for id_ in took)) if took else set()
-    return _compare(evidence, took, singles)
+    return _compare(evidence, took, singles & set(among) if among else singles)
 
 
 def judge_region(evidence: Evidence, region: Region) -> Judgement | None:
@@ -180,9 +188,9 @@ def _compare(evidence: Evidence, took: dict[str, str], singles: Iterable[str]) -
     )
 
 
-def judge_tracks(evidence: Evidence) -> dict[str, Judgement]:
-    """Judge the rule on every track that has evidence."""
-    judged = {track.id: judge(evidence, track.problems) for track in TRACKS}
+def judge_tracks(evidence: Evidence, among: Iterable[str] = ()) -> dict[str, Judgement]:
+    """Judge the rule on every track that has evidence, as `judge` does on problems."""
+    judged = {track.id: judge(evidence, track.problems, among) for track in TRACKS}
     return {id_: judgement for id_, judgement in judged.items() if judgement is not None}
 
 
