@@ -94,8 +94,8 @@ def _seconds_text(evidence: Evidence) -> str:
     if measured is None:
         return f"{what}: the median of the runs, which were made side by side.\n"
     return (
-        f"{what}: those of one run with nothing else running (a load of {measured.load:.2g} "
-        f"beforehand), on one core of {measured.processor}.\n"
+        f"{what}: those of one run, one after the other with nothing else running, on one core of "
+        f"{measured.processor} (load of the machine beforehand: at most {measured.load:.2g}).\n"
     )
 
 
