@@ -82,15 +82,17 @@ class Evidence(NamedTuple):
         known = [seconds for seconds in runs.seconds if seconds is not None]
         return median(known) / runs.best.shape[1] if known else None
 
-    def default(self, problem: str) -> float:
-        """Return the largest feasible value that any run found, which infeasible runs are given."""
-        found = [runs.largest for (own, _), runs in self.runs.items() if own == problem]
-        return float(np.fmax.reduce(np.array(found), initial=np.nan))
+    def imputed(self, problem: str, id_: str) -> Array:
+        """Return the best value after every evaluation, `(n, budget)`.
 
-    def mean_end(self, problem: str, id_: str) -> float:
-        """Return the mean value at the end of the runs, infeasible ones at the largest value."""
-        finals = self.runs[problem, id_].finals
-        return float(np.where(np.isnan(finals), self.default(problem), finals).mean())
+        Before a run finds something feasible it is given the largest feasible value that any run
+        on the problem found.
+        """
+        found = [runs.largest for (own, _), runs in self.runs.items() if own == problem]
+        largest = np.fmax.reduce(np.array(found), initial=np.nan)
+        best = self.runs[problem, id_].best
+        values: Array = np.where(np.isnan(best), largest, best)
+        return values
 
 
 def needed(pairs: Iterable[Pair]) -> int:

@@ -135,13 +135,12 @@ def _panel(
         instead: Ids of other runs that are shown as those of a method.
     """
     shown = {id_: (instead or {}).get(id_, id_) for id_ in methods}
-    default = evidence.default(problem)
     origin = load_references()[problem].best if log else 0.0
     curves, n_init = [], 0
     for id_, own in shown.items():
         runs = evidence.runs.get((problem, own))
         if runs is not None:
-            mean, error = mean_and_error(np.where(np.isnan(runs.best), default, runs.best))
+            mean, error = mean_and_error(evidence.imputed(problem, own))
             curves.append(Curve(id_, sign * mean - origin, error, len(runs.seeds)))
             n_init = runs.n_init
     pairs = [(problem, own) for own in shown.values()]

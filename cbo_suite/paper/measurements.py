@@ -124,6 +124,11 @@ class BatchCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batched: BatchSide
     ours: BatchSide
 
+    @property
+    def gain(self) -> float:
+        """How many times as fast batched training is as a Cholesky factor per model."""
+        return self.cholesky.training / self.batched.training
+
 
 class BatchTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table of many models, and the processor that it was measured on."""

@@ -1,6 +1,7 @@
 """Why sentences probably fail: what sets our methods apart, and what the paper does not tell.
 
-None of these is proven; docs/optimizers says more of each.
+None of these is proven; docs/optimizers says more of each. Judgements that give them for whatever
+comparisons they lose stand here, too.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ def best_of(
     methods = [winner, *(id_ for id_ in rivals if id_ != winner)]
     duels = [duel(evidence, problem, winner, rival) for rival in methods[1:]]
     part = better(text, duels, partial(stronger, evidence))
-    means = {id_: evidence.mean_end(problem, id_) for id_ in methods}
-    least = min(means, key=lambda id_: means[id_])
+    least = min(methods, key=lambda id_: float(evidence.imputed(problem, id_)[:, -1].mean()))
     if part.holds and least != winner:
         return part._replace(evidence=f"{part.evidence}; {name(least)} has the least mean")
     return part

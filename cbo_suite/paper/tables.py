@@ -85,7 +85,6 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
     problems = list(dict.fromkeys(problem for problem, _ in artefact.pairs))
     for problem in problems:
         methods = [id_ for own, id_ in artefact.pairs if own == problem]
-        default = evidence.default(problem)
         sign = -1 if problem == ROVER else 1
         found = {id_: evidence.runs.get((problem, id_)) for id_ in methods}
         known = {id_: runs for id_, runs in found.items() if runs is not None}
@@ -94,8 +93,8 @@ def _finals(evidence: Evidence, artefact: Artefact) -> Table:
         texts = apart(*zip(*values.values(), strict=True))
         for id_, runs in known.items():
             ends = feasible_table(runs.finals)
-            imputed = np.where(np.isnan(runs.finals), default, runs.finals)
-            mean, error = (float(part[0]) for part in mean_and_error(imputed[:, None]))
+            imputed = evidence.imputed(problem, id_)[:, -1:]
+            mean, error = (float(part[0]) for part in mean_and_error(imputed))
             rows.append(
                 (
                     problem,

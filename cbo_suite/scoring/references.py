@@ -49,6 +49,11 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     version: int = 1
 
 
+def found_by(optimizer: str, seed: int) -> str:
+    """Name the run that found a best point, as the source of its reference does."""
+    return f"best: found by {optimizer} with seed {seed},"
+
+
 def suite_file(version: int = 1) -> Path:
     """Return the file with the references of the suite's own problems that a version brought."""
     name = REFERENCES if version == 1 else f"references-{version}.json"

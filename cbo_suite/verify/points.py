@@ -12,7 +12,7 @@ from cbo_suite.protocols import Array, ConstrainedProblem, Space
 from cbo_suite.records import BLOCK_SEEDS, Record
 from cbo_suite.records.blocks import draw_block, opens
 from cbo_suite.records.record import Indices
-from cbo_suite.scoring.references import load_references
+from cbo_suite.scoring.references import found_by, load_references
 from cbo_suite.verify.designs import Designs
 from cbo_suite.verify.submission import Complaints, Row, Submission
 
@@ -142,7 +142,7 @@ def find_flags(submission: Submission, problem: ConstrainedProblem) -> list[str]
     flags = []
     for row in submission.rows:
         task = row.record.task
-        if reference and f"found by {task.optimizer} with seed {task.seed}," in reference.source:
+        if reference and reference.source.startswith(found_by(task.optimizer, task.seed)):
             continue  # its own point became the best known
         hits = row.record.kept[(row.record.points == known.x).all(axis=1)]
         if len(hits):

@@ -30,6 +30,7 @@ from cbo_suite.scoring.board import ProblemBoard
 from cbo_suite.scoring.references import (
     Reference,
     encode_references,
+    found_by,
     load_references,
     read_references,
     suite_file,
@@ -89,7 +90,7 @@ def _improve(problem: ProblemBoard, before: Reference, runs: Path) -> Reference 
         before,
         best=best.objective,
         best_x=best.x.tolist(),
-        source=f"best: found by {record.task.optimizer} with seed {record.task.seed}, {SCRIPT}; "
+        source=f"{found_by(record.task.optimizer, record.task.seed)} {SCRIPT}; "
         "worst and level: as in version 1",
         version=VERSION,
     )

@@ -6,7 +6,8 @@ Run from the root of the repository with the extra `cma`, about ten minutes:
 
 A point acts only through the two inner control points of its curve. So CMA-ES searches these four
 numbers from many random starts; then Newton's method moves 30 way-points until their curve has the
-control points found. At last it prints which share of uniform points is feasible.
+control points found. Better points that are known since stay. At last it prints which share of
+uniform points is feasible.
 """
 
 from __future__ import annotations

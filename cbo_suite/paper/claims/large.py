@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from cbo_suite.paper.claims.small import SCBO_IS_BEST
 from cbo_suite.paper.comparisons import (
     LARGE_EFFECT,
     LEVEL,
+    Duel,
     Part,
     adjusted,
     always_feasible,
@@ -62,16 +64,15 @@ def judge_keane(evidence: Evidence) -> list[Part]:
             lambda lost: f"{stronger(evidence, lost)}; {no_budget(KEANE)}",
             where=[f"after {t}" for t, _ in places],
         ),
-        _judge_cobyla(evidence),
+        _judge_cobyla(evidence, [one for one in duels if one.second == "cobyla"]),
     ]
 
 
-def _judge_cobyla(evidence: Evidence) -> Part:
-    """Judge that COBYLA ends far behind on Keane's problem."""
-    duels = adjusted([duel(evidence, KEANE, "scbo", "cobyla", after=t) for t in CHECKPOINTS])
-    ahead = [one.after for one in duels if one.after and one.reverse < LEVEL]
+def _judge_cobyla(evidence: Evidence, duels: Sequence[Duel]) -> Part:
+    """Judge that COBYLA ends far behind on Keane's problem, by SCBO's duels with it."""
+    ahead = [one.after for one in adjusted(duels) if one.after and one.reverse < LEVEL]
     before = f"; COBYLA is ahead after {counted(ahead)} (Holm)" if ahead else ""
-    last = duel(evidence, KEANE, "scbo", "cobyla")
+    last = duels[-1]
     return Part(
         "COBYLA is not competitive in the end",
         f"SCBO {last.text} (one-sided Wilcoxon, {last.pairs} pairs; not competitive: "
